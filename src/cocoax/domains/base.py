@@ -1,0 +1,96 @@
+"""What a domain is: a compact convex set that answers linear minimisation, and its vertices."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .. import _tree as tree
+from ..errors import DomainError
+
+Point = Any
+"""A decision: an array, or a PyTree of arrays."""
+
+
+def number(value, name, *, positive=False):
+    """A parameter of a set as an array, checked where its value can be seen."""
+    array = jnp.asarray(value, dtype=float)
+    if not tree.is_traced(array):
+        if not bool(jnp.all(jnp.isfinite(array))):
+            raise DomainError(f"{name} must be finite, got {value}")
+        if positive and not bool(jnp.all(array > 0)):
+            raise DomainError(f"{name} must be positive, got {value}")
+    return array
+
+
+class AbstractVertex(eqx.Module):
+    """An extreme point, kept in the form that makes it small."""
+
+    @abc.abstractmethod
+    def dense(self) -> Point:
+        """The vertex as a point."""
+
+    def dot(self, x: Point):
+        """<x, v>."""
+        return tree.dot(x, self.dense())
+
+    def mix(self, x: Point, step) -> Point:
+        """(1 - step) x + step v: the Frank-Wolfe step."""
+        return tree.mix(x, self.dense(), step)
+
+
+class AbstractDomain(eqx.Module):
+    """A compact convex set X. `lmo` and `diameter` are all that a projection-free method needs.
+
+    Numbers (radii, bounds) are arrays, so that sets of one shape share one compilation; shapes are static.
+    Answers carry the dtype of the direction that was asked.
+    """
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> Any:
+        """The shape of a decision, or a PyTree of shapes."""
+
+    @abc.abstractmethod
+    def lmo(self, direction: Point, guess: AbstractVertex | None = None) -> AbstractVertex:
+        """A vertex that minimises <direction, v> over X. `guess` is an earlier answer to start from."""
+
+    @abc.abstractmethod
+    def vertex(self) -> AbstractVertex:
+        """Some vertex: the first guess."""
+
+    @abc.abstractmethod
+    def diameter(self, ord: int):
+        """max |x - y| over X in the l1 (`ord=1`) or l2 (`ord=2`) norm."""
+
+    @abc.abstractmethod
+    def contains(self, x: Point, tol: float = 1e-6):
+        """Whether x lies in X, to `tol` relative to the size of X."""
+
+    def start(self) -> Point:
+        """A point of X to begin with."""
+        return self.vertex().dense()
+
+    def support(self, direction: Point):
+        """max <direction, v> over X."""
+        return self.lmo(tree.scale(-1.0, direction)).dot(direction)
+
+    def project(self, x: Point) -> Point:
+        """The nearest point of X in the l2 norm, where that is cheap and exact."""
+        raise DomainError(
+            f"{type(self).__name__} has no cheap exact projection; choose a projection-free primal"
+        )
+
+
+def check_norm(ord):
+    if ord not in (1, 2):
+        raise DomainError(f"diameter is known in the l1 and l2 norms, ord must be 1 or 2, got {ord}")
+
+
+def shape_of(domain: AbstractDomain):
+    """The shapes of a domain's decisions as a PyTree of `jax.ShapeDtypeStruct`s of the default float."""
+    return jax.tree.map(
+        lambda shape: jax.ShapeDtypeStruct(shape, jnp.result_type(float)), domain.shape, is_leaf=tree.is_shape
+    )

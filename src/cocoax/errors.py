@@ -1,0 +1,29 @@
+"""Errors. Each message is one sentence: what is wrong, and what would be right."""
+
+
+class CocoaxError(ValueError):
+    """Base of every error that cocoax raises on purpose."""
+
+
+class DomainError(CocoaxError):
+    """A set that cannot be built, or that cannot answer what was asked of it."""
+
+
+class ProblemError(CocoaxError):
+    """A loss, constraint, constant or round that does not fit the problem."""
+
+
+class LearnerError(CocoaxError):
+    """A learner that is put together or used against its own rules."""
+
+
+class InfeasibleError(CocoaxError):
+    """No point of the domain meets the constraints; `multiplier` and `bound` prove it.
+
+    Every x in the domain has <multiplier, g(x)> >= bound > 0, although multiplier >= 0.
+    """
+
+    def __init__(self, message, multiplier, bound):
+        super().__init__(message)
+        self.multiplier = multiplier
+        self.bound = bound

@@ -1,0 +1,109 @@
+"""What a primal method is: online convex optimisation without long-term constraints (the paper's oracle)."""
+
+import abc
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ..domains.base import AbstractDomain, Point
+
+
+class Scale(eqx.Module):
+    """What is known before a round: bounds on the next loss h, and how long the run is."""
+
+    lipschitz: Float[Array, ""]  # |grad h| in the primal's norm
+    smoothness: Float[Array, ""]
+    horizon: Int[Array, ""]  # rounds of this run (a block's length in Algorithm 1); traced
+    capacity: int = eqx.field(static=True)  # the largest horizon that arrays must hold
+
+
+class Constants(NamedTuple):
+    """Regret <= (c0 + c1 * lipschitz + c2 * smoothness) * horizon**alpha."""
+
+    alpha: float
+    c0: Any
+    c1: Any
+    c2: Any
+
+
+class Cost(eqx.Module):
+    """What a step used, and whether its gradients were finite."""
+
+    lmo_calls: Int[Array, ""]
+    gradient_calls: Int[Array, ""]
+    finite: Bool[Array, ""]
+
+    def __add__(self, other):
+        return Cost(
+            self.lmo_calls + other.lmo_calls,
+            self.gradient_calls + other.gradient_calls,
+            self.finite & other.finite,
+        )
+
+
+def cost(lmo_calls=0, gradient_calls=0, finite=True):
+    """A `Cost` from plain numbers."""
+    return Cost(
+        jnp.asarray(lmo_calls, jnp.int32), jnp.asarray(gradient_calls, jnp.int32), jnp.asarray(finite, bool)
+    )
+
+
+class Revealed(Protocol):
+    """The round's loss h = weights.loss * f + <weights.constraint, g>, after the decision was taken."""
+
+    @property
+    def played(self) -> Point:
+        """The point that was really played."""
+        ...
+
+    def gradient(self, x: Point) -> Point:
+        """The gradient of h at x."""
+        ...
+
+    def parts(self, x: Point) -> tuple[Point, Point]:
+        """The gradient of f at x, and those of all g with a leading axis."""
+        ...
+
+    def value(self, x: Point) -> Array:
+        """h(x)."""
+        ...
+
+    def constraint(self, x: Point) -> Array:
+        """All g(x)."""
+        ...
+
+
+class AbstractPrimal(eqx.Module):
+    """A primal method. Its state holds the next decision; the learner hands out the keys."""
+
+    deterministic: ClassVar[bool]
+    """Whether decisions use no coins, so that weights may depend on the current round."""
+
+    @property
+    def norm(self):
+        """The norm in which gradients are bounded: 2, or inf for perturbations from a cube."""
+        return 2
+
+    @abc.abstractmethod
+    def constants(self, domain: AbstractDomain, norm) -> Constants:
+        """(alpha, C0, C1, C2) of the method's regret bound, gradients bounded in `norm`."""
+
+    @abc.abstractmethod
+    def init(self, domain: AbstractDomain, scale: Scale, *, start: Point, key, warm=None) -> Any:
+        """The state before the first round. `warm` is an earlier state whose LMO answers are good guesses."""
+
+    @abc.abstractmethod
+    def decision(self, state) -> Point:
+        """The next decision."""
+
+    @abc.abstractmethod
+    def step(
+        self, domain: AbstractDomain, state, revealed: Revealed, next_scale: Scale, *, key
+    ) -> tuple[Any, Cost]:
+        """Learn from the revealed loss and prepare the next decision."""
+
+    @abc.abstractmethod
+    def restart(self, domain: AbstractDomain, state, scale: Scale, *, key) -> tuple[Any, Cost]:
+        """Forget the past, keep the current decision as the new start, and keep LMO guesses."""
