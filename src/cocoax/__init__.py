@@ -1,11 +1,21 @@
 """Constrained online convex optimization in JAX, without projections."""
 
 from . import domains as domains
+from . import dual as dual
+from . import learners as learners
+from . import primal as primal
+from . import theory as theory
 from .errors import CocoaxError as CocoaxError
 from .errors import DomainError as DomainError
 from .errors import InfeasibleError as InfeasibleError
 from .errors import LearnerError as LearnerError
 from .errors import ProblemError as ProblemError
+from .game import Game as Game
+from .hindsight import Comparator as Comparator
+from .hindsight import hindsight as hindsight
+from .learners import Horizon as Horizon
+from .learners import Outcome as Outcome
+from .play import play as play
 from .problem import Environment as Environment
 from .problem import Problem as Problem
 from .problem import Regularity as Regularity

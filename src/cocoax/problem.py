@@ -103,7 +103,9 @@ class Problem(eqx.Module):
         self.loss = _callable(loss, "loss")
         self.constraint = None if constraint is None else _callable(constraint, "constraint")
         self.loss_grad = None if loss_grad is None else _callable(loss_grad, "loss_grad")
-        self.constraint_grad = None if constraint_grad is None else _callable(constraint_grad, "constraint_grad")
+        self.constraint_grad = (
+            None if constraint_grad is None else _callable(constraint_grad, "constraint_grad")
+        )
         self.regularity = _regularities(regularity)
         self.names = () if constraint is None else _names(constraints)
 

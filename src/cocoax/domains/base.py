@@ -1,6 +1,7 @@
 """What a domain is: a compact convex set that answers linear minimisation, and its vertices."""
 
 import abc
+import math
 from typing import Any
 
 import equinox as eqx
@@ -40,6 +41,11 @@ class AbstractVertex(eqx.Module):
         """(1 - step) x + step v: the Frank-Wolfe step."""
         return tree.mix(x, self.dense(), step)
 
+    def combine(self, weights) -> Point:
+        """For a batch of vertices: sum_k weights[..., k] v_k."""
+        points = jax.vmap(lambda vertex: vertex.dense())(self)
+        return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
+
 
 class AbstractDomain(eqx.Module):
     """A compact convex set X. `lmo` and `diameter` are all that a projection-free method needs.
@@ -52,6 +58,11 @@ class AbstractDomain(eqx.Module):
     @abc.abstractmethod
     def shape(self) -> Any:
         """The shape of a decision, or a PyTree of shapes."""
+
+    @property
+    def dimension(self) -> int:
+        """d, the number of entries of a decision."""
+        return sum(math.prod(shape) for shape in jax.tree.leaves(self.shape, is_leaf=tree.is_shape))
 
     @abc.abstractmethod
     def lmo(self, direction: Point, guess: AbstractVertex | None = None) -> AbstractVertex:
@@ -87,10 +98,3 @@ class AbstractDomain(eqx.Module):
 def check_norm(ord):
     if ord not in (1, 2):
         raise DomainError(f"diameter is known in the l1 and l2 norms, ord must be 1 or 2, got {ord}")
-
-
-def shape_of(domain: AbstractDomain):
-    """The shapes of a domain's decisions as a PyTree of `jax.ShapeDtypeStruct`s of the default float."""
-    return jax.tree.map(
-        lambda shape: jax.ShapeDtypeStruct(shape, jnp.result_type(float)), domain.shape, is_leaf=tree.is_shape
-    )

@@ -50,9 +50,13 @@ class ProbabilitySimplex(AbstractDomain):
         return (jnp.abs(x.sum() - self.total.astype(x.dtype)) <= slack) & (x.min() >= -slack)
 
     def project(self, x):
-        """By sorting (Held, Wolfe, Crowder, 1974)."""
-        total = self.total.astype(x.dtype)
-        ordered = jnp.sort(x)[::-1]
-        excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, self.n + 1, dtype=x.dtype)
-        last = jnp.sum(ordered > excess) - 1
-        return jnp.maximum(x - excess[last], 0)
+        return onto_simplex(x, self.total.astype(x.dtype))
+
+
+def onto_simplex(x: Float[Array, " n"], total) -> Float[Array, " n"]:
+    """The nearest point of {y >= 0, sum y = total}, by sorting (Held, Wolfe, Crowder, 1974)."""
+    x = x - x.max()  # the answer does not change, and large entries no longer swallow the total
+    ordered = jnp.sort(x)[::-1]
+    excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, x.size + 1, dtype=x.dtype)
+    last = jnp.sum(ordered > excess) - 1
+    return jnp.maximum(x - excess[last], 0)

@@ -1,8 +1,13 @@
 """Small forms of extreme points."""
 
+import functools
+import operator
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .base import AbstractVertex, Point
 
@@ -50,3 +55,37 @@ class RankOne(AbstractVertex):
     def mix(self, x, step):
         step = jnp.asarray(step, x.dtype)
         return (1 - step) * x + (step * self.scale) * jnp.outer(self.left, self.right)
+
+
+class Signs(AbstractVertex):
+    """+scale where `positive`, -scale elsewhere: one byte per entry."""
+
+    positive: Bool[Array, "..."]
+    scale: Float[Array, ""]
+
+    def dense(self):
+        return jnp.where(self.positive, self.scale, -self.scale)
+
+
+class ProductVertex(AbstractVertex):
+    """A PyTree of vertices, one for each factor of a product."""
+
+    blocks: Any
+
+    def dense(self):
+        return self._map(lambda vertex: vertex.dense())
+
+    def dot(self, x):
+        products = self._map(lambda vertex, part: vertex.dot(part), x)
+        return functools.reduce(operator.add, jax.tree.leaves(products))
+
+    def mix(self, x, step):
+        return self._map(lambda vertex, part: vertex.mix(part, step), x)
+
+    def combine(self, weights):
+        return self._map(lambda vertex: vertex.combine(weights))
+
+    def _map(self, function, *trees):
+        return jax.tree.map(
+            function, self.blocks, *trees, is_leaf=lambda node: isinstance(node, AbstractVertex)
+        )

@@ -1,13 +1,17 @@
 """What a primal method is: online convex optimisation without long-term constraints (the paper's oracle)."""
 
 import abc
-from typing import Any, ClassVar, NamedTuple, Protocol
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..domains.base import AbstractDomain, Point
+from .. import _tree as tree
+from ..domains.base import AbstractDomain, AbstractVertex, Point
+from ..errors import LearnerError
+from ..theory import Constants
 
 
 class Scale(eqx.Module):
@@ -17,15 +21,6 @@ class Scale(eqx.Module):
     smoothness: Float[Array, ""]
     horizon: Int[Array, ""]  # rounds of this run (a block's length in Algorithm 1); traced
     capacity: int = eqx.field(static=True)  # the largest horizon that arrays must hold
-
-
-class Constants(NamedTuple):
-    """Regret <= (c0 + c1 * lipschitz + c2 * smoothness) * horizon**alpha."""
-
-    alpha: float
-    c0: Any
-    c1: Any
-    c2: Any
 
 
 class Cost(eqx.Module):
@@ -75,20 +70,38 @@ class Revealed(Protocol):
         ...
 
 
+def first_guess(domain: AbstractDomain, start: Point) -> AbstractVertex:
+    """Some vertex, in the dtype of the decisions."""
+    return tree.astype(domain.vertex(), tree.dtype(start))
+
+
 class AbstractPrimal(eqx.Module):
     """A primal method. Its state holds the next decision; the learner hands out the keys."""
 
     deterministic: ClassVar[bool]
     """Whether decisions use no coins, so that weights may depend on the current round."""
 
+    alpha: ClassVar[Fraction]
+    """Regret grows like horizon**alpha."""
+
+    needs: ClassVar[tuple[str, ...]] = ("lipschitz",)
+    """The constants of a `Regularity` that the updates use."""
+
     @property
-    def norm(self):
+    def norm(self) -> float:
         """The norm in which gradients are bounded: 2, or inf for perturbations from a cube."""
         return 2
 
+    def constants(self, domain: AbstractDomain, norm: float | None = None) -> Constants:
+        """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`."""
+        if norm not in (None, self.norm):
+            raise LearnerError(
+                f"{type(self).__name__} has constants for gradients bounded in the norm {self.norm}, not {norm}"
+            )
+        return self._constants(domain)
+
     @abc.abstractmethod
-    def constants(self, domain: AbstractDomain, norm) -> Constants:
-        """(alpha, C0, C1, C2) of the method's regret bound, gradients bounded in `norm`."""
+    def _constants(self, domain: AbstractDomain) -> Constants: ...
 
     @abc.abstractmethod
     def init(self, domain: AbstractDomain, scale: Scale, *, start: Point, key, warm=None) -> Any:

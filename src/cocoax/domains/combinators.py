@@ -1,0 +1,171 @@
+"""Domains made of other domains, or of a user's own oracle."""
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..errors import DomainError
+from .base import AbstractDomain, Point, check_norm, number
+from .vertices import Dense, ProductVertex
+
+
+class Product(AbstractDomain):
+    r"""$X = X_1 \times \dots \times X_k$, a PyTree of domains; decisions are PyTrees of the same structure.
+
+    >>> import jax.numpy as jnp
+    >>> from cocoax.domains import L1Ball, ProbabilitySimplex
+    >>> domain = Product({"mix": ProbabilitySimplex(2), "shift": L1Ball(2, radius=3.0)})
+    >>> vertex = domain.lmo({"mix": jnp.array([1.0, 0.0]), "shift": jnp.array([0.0, -2.0])})
+    >>> {name: block.tolist() for name, block in vertex.dense().items()}
+    {'mix': [0.0, 1.0], 'shift': [0.0, 3.0]}
+    """
+
+    blocks: Any
+
+    def __init__(self, tree):
+        blocks = jax.tree.leaves(tree, is_leaf=_is_domain)
+        if not blocks:
+            raise DomainError("a product needs at least one domain, got none")
+        for block in blocks:
+            if not _is_domain(block):
+                raise DomainError(f"every leaf of a product must be a domain, got {type(block).__name__}")
+        self.blocks = tree
+
+    @property
+    def shape(self):
+        return self._map(lambda block: block.shape)
+
+    def lmo(self, direction, guess: Any = None):
+        if guess is None:
+            return ProductVertex(self._map(lambda block, part: block.lmo(part), direction))
+        return ProductVertex(self._map(lambda block, *parts: block.lmo(*parts), direction, guess.blocks))
+
+    def vertex(self):
+        return ProductVertex(self._map(lambda block: block.vertex()))
+
+    def start(self):
+        return self._map(lambda block: block.start())
+
+    def diameter(self, ord):
+        check_norm(ord)
+        widths = [block.diameter(ord) ** ord for block in self._leaves()]
+        return functools.reduce(operator.add, widths) ** (1 / ord)
+
+    def contains(self, x, tol=1e-6):
+        inside = self._map(lambda block, part: block.contains(part, tol), x)
+        return functools.reduce(operator.and_, jax.tree.leaves(inside))
+
+    def project(self, x):
+        return self._map(lambda block, part: block.project(part), x)
+
+    def _map(self, function, *trees):
+        return jax.tree.map(function, self.blocks, *trees, is_leaf=_is_domain)
+
+    def _leaves(self) -> list[AbstractDomain]:
+        return jax.tree.leaves(self.blocks, is_leaf=_is_domain)
+
+
+def _is_domain(node):
+    return isinstance(node, AbstractDomain)
+
+
+class FromLMO(AbstractDomain):
+    """A domain known by its oracle; see `from_lmo`."""
+
+    minimise: Callable
+    first: Point
+    diameters: dict[int, Float[Array, ""]]
+    membership: Callable | None
+    host: bool = eqx.field(static=True)
+
+    @property
+    def shape(self):
+        return jax.tree.map(lambda leaf: leaf.shape, self.first)
+
+    def lmo(self, direction, guess=None):
+        if not self.host:
+            return Dense(_fit(self.minimise(direction), direction, jnp.asarray))
+        answer = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), direction)
+        point = jax.pure_callback(_call_host, answer, self.minimise, direction, vmap_method="sequential")
+        return Dense(point)
+
+    def vertex(self):
+        return self.lmo(jax.tree.map(jnp.ones_like, self.first))
+
+    def start(self):
+        return self.first
+
+    def diameter(self, ord):
+        check_norm(ord)
+        if ord not in self.diameters:
+            raise DomainError(
+                f"the l{ord} diameter of this domain is not known; give from_lmo(diameter={{{ord}: ...}})"
+            )
+        return self.diameters[ord]
+
+    def contains(self, x, tol=1e-6):
+        if self.membership is None:
+            raise DomainError("an LMO alone cannot decide membership; give from_lmo(contains=...)")
+        return self.membership(x, tol)
+
+
+def _call_host(fn, direction):
+    direction = jax.tree.map(np.asarray, direction)
+    return _fit(fn(direction), direction, np.asarray)
+
+
+def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
+    r"""The set X whose oracle is yours: `fn(direction)` attains $\min_{x\in X}\langle direction, x\rangle$.
+
+    **Arguments:**
+
+    - `fn`: from an array or PyTree like `start` to a point like it; a function, or a callable PyTree.
+    - `start`: a point of the set.
+    - `diameter`: the l2 diameter, or `{1: ..., 2: ...}` with what is known of the l1 and l2 ones.
+    - `host`: whether `fn` is NumPy code. It is then called back from the compiled program, one direction at a
+      time.
+    - `contains`: `(x, tol) -> bool`. Without it, asking for membership is an error: no number of LMO calls
+      decides it.
+
+    >>> import numpy as np, jax.numpy as jnp
+    >>> corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> def best_corner(direction):
+    ...     return corners[np.argmin(corners @ direction)]
+    >>> triangle = from_lmo(best_corner, start=corners[0], diameter=5**0.5, host=True)
+    >>> triangle.lmo(jnp.array([-1.0, -1.0])).dense().tolist()
+    [2.0, 0.0]
+    """
+    for function, name in ((fn, "fn"), (contains, "contains")):
+        if not (callable(function) or (function is None and name == "contains")):
+            raise DomainError(f"{name} must be callable, got {type(function).__name__}")
+    known = diameter if isinstance(diameter, dict) else {2: diameter}
+    for ord in known:
+        check_norm(ord)
+    return FromLMO(
+        minimise=_as_tree(fn),
+        first=jax.tree.map(lambda leaf: number(leaf, "start"), start),
+        diameters={ord: number(value, "diameter", positive=True) for ord, value in known.items()},
+        membership=None if contains is None else _as_tree(contains),
+        host=bool(host),
+    )
+
+
+def _as_tree(function) -> Callable:
+    """Plain functions become part of the tree's structure."""
+    is_tree = isinstance(function, eqx.Module | jax.tree_util.Partial)
+    return function if is_tree else jax.tree_util.Partial(function)  # pyright: ignore[reportReturnType]
+
+
+def _fit(point, direction, asarray):
+    """The point with the direction's dtypes, if it has the direction's shapes."""
+    given, expected = (jax.tree.map(jnp.shape, node) for node in (point, direction))
+    if given != expected:
+        raise DomainError(f"fn must return a point of shape {expected}, like start, got {given}")
+    return jax.tree.map(lambda leaf, like: asarray(leaf, dtype=like.dtype), point, direction)

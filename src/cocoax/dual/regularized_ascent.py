@@ -1,0 +1,45 @@
+"""Regularised dual ascent (Mahdavi, Jin, Yang, 2012), the dual step of both of the paper's algorithms."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..errors import LearnerError
+from .base import AbstractDual, Weights
+
+
+class RegularizedAscent(AbstractDual):
+    r"""Gradient ascent on $\lambda g - \frac\theta2\lambda^2$, from $\lambda_1 = 0$:
+
+    $\lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu\, g_t(x_t)]_+$
+
+    Without numbers it is tuned by the learner that holds it, by its theorem. Since $\theta\mu < 1$,
+    $\lambda_t \le G/\theta$ for $|g_t|\le G$: a multiplier that the problem needs above that is out of reach.
+    """
+
+    theta: Float[Array, ""] | None
+    mu: Float[Array, ""] | None
+    predictable: ClassVar[bool] = True
+
+    def __init__(self, theta=None, mu=None):
+        if (theta is None) != (mu is None):
+            raise LearnerError("RegularizedAscent takes theta and mu together, or neither")
+        self.theta = None if theta is None else jnp.asarray(theta, float)
+        self.mu = None if mu is None else jnp.asarray(mu, float)
+
+    @property
+    def is_tuned(self):
+        return self.theta is not None
+
+    def init(self, constraints, dtype):
+        return jnp.zeros(constraints, dtype)
+
+    def forecast(self, state):
+        return Weights(jnp.ones((), state.dtype), state)
+
+    def weigh(self, state, values, norms=None):
+        if self.theta is None or self.mu is None:
+            raise LearnerError("RegularizedAscent needs theta and mu here; give RegularizedAscent(theta, mu)")
+        keep = (1 - self.theta * self.mu).astype(state.dtype)
+        return self.forecast(state), jnp.maximum(keep * state + self.mu.astype(state.dtype) * values, 0)

@@ -1,0 +1,33 @@
+"""The virtual queue of drift-plus-penalty methods (Yu, Neely, Wei, 2017)."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .base import AbstractDual, Weights
+
+
+class VirtualQueue(AbstractDual):
+    r"""Weighs the loss by V and each constraint by its queue, from $Q_1 = 0$:
+
+    $Q_{t+1} = [Q_t + g_t(x_t) + \langle\nabla g_t(x_t), x_{t+1}-x_t\rangle]_+$
+    """
+
+    loss_weight: Float[Array, ""]  # V
+    predictable: ClassVar[bool] = True
+
+    def __init__(self, loss_weight=1.0):
+        self.loss_weight = jnp.asarray(loss_weight, float)
+
+    def init(self, constraints, dtype):
+        return jnp.zeros(constraints, dtype)
+
+    def forecast(self, state):
+        return Weights(self.loss_weight.astype(state.dtype), state)
+
+    def weigh(self, state, values, norms=None):
+        return self.forecast(state), state
+
+    def settle(self, state, moved):
+        return jnp.maximum(state + moved.linearised(), 0)

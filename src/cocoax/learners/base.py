@@ -1,0 +1,156 @@
+"""What a learner is, and what the parts that it is made of share in a round."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from .. import _tree as tree
+from ..domains.base import Point
+from ..dual.base import Weights
+from ..errors import LearnerError, ProblemError
+from ..primal.base import Cost
+from ..problem import Problem, Round
+
+
+class Outcome(eqx.Module):
+    """What one round came to."""
+
+    loss: Float[Array, ""]
+    constraint: Float[Array, " m"]
+    multiplier: Float[Array, " m"]  # weight of each constraint in this round, the loss's being 1
+    lmo_calls: Int[Array, ""]
+    gradient_calls: Int[Array, ""]
+    finite: Bool[Array, ""]  # loss, constraints and all gradients
+
+
+class Horizon(eqx.Module):
+    """How many rounds a learner plans for.
+
+    `rounds` may be traced, so that one compilation serves many horizons; arrays are sized by the static
+    `capacity`, at least `rounds`. Wherever cocoax takes `horizon=`, a plain integer means both.
+    """
+
+    rounds: Int[Array, ""]
+    capacity: int = eqx.field(static=True)
+
+    def __init__(self, rounds, capacity=None):
+        if capacity is None:
+            if tree.is_traced(rounds):
+                raise LearnerError("a traced horizon needs a static capacity; give Horizon(rounds, capacity)")
+            capacity = int(rounds)
+        if capacity < 1 or (not tree.is_traced(rounds) and not 1 <= int(rounds) <= capacity):
+            raise LearnerError(f"horizon must be at least 1 round and at most its capacity, got {rounds}")
+        self.rounds = jnp.asarray(rounds, jnp.int32)
+        self.capacity = int(capacity)
+
+
+def planned(horizon, who) -> Horizon:
+    """The horizon, which `who` cannot do without."""
+    if horizon is None:
+        raise LearnerError(f"{who} plans for a number of rounds; give horizon=")
+    return horizon if isinstance(horizon, Horizon) else Horizon(horizon)
+
+
+def parameter(value, name, low, high, why=""):
+    """A hyperparameter as an array, so that changing it compiles nothing; checked where it can be seen."""
+    array = jnp.asarray(value, float)
+    if not tree.is_traced(array) and not low <= float(array) <= float(high):
+        raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
+    return array
+
+
+class AbstractLearner(eqx.Module):
+    """Takes decisions. Its state always already holds the next one."""
+
+    @abc.abstractmethod
+    def init(self, problem: Problem, *, key, horizon=None, start: Point | None = None) -> Any:
+        """The state before the first round."""
+
+    @abc.abstractmethod
+    def decision(self, state) -> Point:
+        """The next decision."""
+
+    @abc.abstractmethod
+    def observe(
+        self, problem: Problem, state, round: Round, *, played: Point | None = None
+    ) -> tuple[Any, Outcome]:
+        """Learn from a round. `played` is what was really done, when it was not the decision."""
+
+    def rounds_left(self, state) -> Int[Array, ""] | None:
+        """How many rounds the plan still has; None for learners that need no horizon."""
+        return None
+
+
+def first_decision(problem: Problem, start: Point | None) -> Point:
+    """The start, checked and as arrays."""
+    default = problem.domain.start()
+    if start is None:
+        return default
+    point = jax.tree.map(jnp.asarray, start)
+    if jax.tree.structure(point) != jax.tree.structure(default) or any(
+        a.shape != b.shape for a, b in zip(jax.tree.leaves(point), jax.tree.leaves(default))
+    ):
+        shape = jax.tree.map(jnp.shape, point)
+        raise ProblemError(f"start must have the domain's shape {problem.domain.shape}, got {shape}")
+    return tree.astype(point, jnp.result_type(float, tree.dtype(point))) if _is_integer(point) else point
+
+
+def _is_integer(point):
+    return not jnp.issubdtype(tree.dtype(point), jnp.floating)
+
+
+class Reveal:
+    """A round's weighted loss h = weights.loss * f + <weights.constraint, g>, as a primal sees it.
+
+    `pull` maps weights to the gradient of h at `played`, whose forward pass was made already.
+    """
+
+    def __init__(self, problem: Problem, round: Round, weights: Weights, played: Point, pull):
+        self.problem, self.round, self.weights = problem, round, weights
+        self.played, self._pull = played, pull
+
+    def sampled(self, sample) -> "Reveal":
+        """The same weights on a part of the round."""
+        return Reveal(self.problem, sample(self.round), self.weights, None, None)
+
+    def gradient(self, x):
+        known = self._pull is not None and x is self.played
+        pull = self._pull if known else self.problem.linearize(x, self.round)[2]
+        return pull(self.weights.loss, self.weights.constraint)
+
+    def parts(self, x):
+        return self.problem.gradients(x, self.round)
+
+    def value(self, x):
+        loss, values = self.problem.values(x, self.round)
+        return self.weights.loss * loss + self.weights.constraint @ values
+
+    def constraint(self, x):
+        return self.problem.values(x, self.round)[1]
+
+
+class Moved:
+    """g_t at the next decision, for duals that look ahead."""
+
+    def __init__(self, revealed: Reveal, values, decision: Point):
+        self._revealed, self._values, self._decision = revealed, values, decision
+
+    def linearised(self):
+        """g_t(x_t) + <grad g_t(x_t), x_{t+1} - x_t>."""
+        _, gradients = self._revealed.parts(self._revealed.played)
+        shift = tree.sub(self._decision, self._revealed.played)
+        return self._values + jax.vmap(lambda gradient: tree.dot(gradient, shift))(gradients)
+
+    def exact(self):
+        """g_t(x_{t+1})."""
+        return self._revealed.constraint(self._decision)
+
+
+def outcome(loss, values, weights: Weights, cost: Cost) -> Outcome:
+    finite = cost.finite & jnp.isfinite(loss) & jnp.all(jnp.isfinite(values))
+    multiplier = weights.constraint / weights.loss
+    return Outcome(loss, values, multiplier, cost.lmo_calls, cost.gradient_calls, finite)

@@ -1,0 +1,219 @@
+"""The paper's two algorithms (D. Lee, N. Ho-Nguyen, D. Lee), as corrected."""
+
+from fractions import Fraction
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from .. import _tree as tree
+from .. import theory
+from .._integers import ceil_power
+from ..dual.base import AbstractDual
+from ..dual.regularized_ascent import RegularizedAscent
+from ..errors import LearnerError
+from ..primal.base import AbstractPrimal, Scale
+from ..primal.mfw import MFW
+from .base import AbstractLearner, Reveal, first_decision, outcome, parameter, planned
+from .primal_dual import begin_rounds, observe_round, scaled_by_weights
+
+
+class _BlocksState(eqx.Module):
+    primal: Any
+    dual: Any
+    rule: AbstractDual  # tuned for this game
+    block_sum: Float[Array, " m"]  # of the constraint values in this block
+    horizon: Int[Array, ""]  # T
+    block: Int[Array, ""]  # K
+    block_capacity: int = eqx.field(static=True)
+    round: Int[Array, ""]  # t
+    key: Any
+
+
+class Blocks(AbstractLearner):
+    r"""Algorithm 1: any primal method, restarted in blocks, with one dual step a block.
+
+    Blocks of $K = \lceil T^{1/(3-2\alpha)}\rceil$ rounds, $Q=\lceil T/K\rceil$ of them, the last one short. In block q
+    the primal sees $h_t = f_t + \langle\lambda_q, g_t\rangle$, restarted from the current decision with
+    $D(1+\lambda_q)$ (errata E22, E23); after it
+
+    $\lambda_{q+1} = [(1-\theta\mu)\lambda_q + \mu\sum_{t\in\text{block }q} g_t(x_t)]_+,\qquad
+    \theta = 3(C_1D+C_2L)K^\alpha T^{-\beta},\quad \mu=\frac{1}{\theta(Q+1)}$
+
+    with $\beta\in[0,\frac{1-\alpha}{3-2\alpha}]$. Proven: $E$ Regret $=O(T^{\frac{2-\alpha}{3-2\alpha}+\beta})$ and
+    $E$ violation $=O(T^{\frac{5-3\alpha}{6-4\alpha}-\frac\beta2})$; `theory.algorithm1` gives the numbers. With m
+    constraints theta is m times larger. `theta_scale` below 1 is practice, without a proof.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.Blocks(cx.primal.OCG())
+    """
+
+    primal: AbstractPrimal
+    dual: AbstractDual
+    beta: Float[Array, ""]
+    theta_scale: Float[Array, ""]
+
+    def __init__(self, primal, dual=None, *, beta=0.0, theta_scale=1.0):
+        self.primal = primal
+        self.dual = RegularizedAscent() if dual is None else dual
+        if not self.dual.predictable:
+            raise LearnerError(
+                f"Blocks needs weights that are known before a block; {type(self.dual).__name__} is not predictable"
+            )
+        limit = (1 - primal.alpha) / (3 - 2 * primal.alpha)
+        self.beta = parameter(beta, "beta", 0, float(limit), f" for {type(primal).__name__}")
+        self.theta_scale = parameter(theta_scale, "theta_scale", 0, float("inf"))
+
+    def _known(self, problem):
+        needs = self.primal.needs
+        if not tree.is_traced(c2 := self.primal.constants(problem.domain).c2) and float(c2) > 0:
+            needs = (*needs, "smoothness")
+        return problem.constants(self.primal.norm, needs, f"Blocks with {type(self.primal).__name__}")
+
+    def _tuned(self, problem, horizon, block):
+        if not (isinstance(self.dual, RegularizedAscent) and not self.dual.is_tuned):
+            return self.dual
+        known = self._known(problem)
+        theta = theory.blocks_theta(
+            self.primal.constants(problem.domain),
+            known.lipschitz,
+            known.smoothness,
+            block=block.astype(float),
+            horizon=horizon.astype(float),
+            beta=self.beta,
+            constraints=max(problem.constraints, 1),
+            scale=self.theta_scale,
+        )
+        return RegularizedAscent(theta, theory.blocks_mu(theta, -(-horizon // block)))
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        horizon = planned(horizon, "Blocks")
+        exponent = Fraction(1) / (3 - 2 * self.primal.alpha)
+        block = ceil_power(horizon.rounds, exponent)
+        capacity = ceil_power(horizon.capacity, exponent)
+        rule = self._tuned(problem, horizon.rounds, block)
+        start = first_decision(problem, start)
+        dual = rule.init(problem.constraints, tree.dtype(start))
+        scale = scaled_by_weights(self._known(problem))(
+            rule.forecast(dual), jnp.minimum(block, horizon.rounds), capacity
+        )
+        primal = self.primal.init(problem.domain, scale, start=start, key=jax.random.fold_in(key, 0))
+        one = jnp.ones((), jnp.int32)
+        block_sum = jnp.zeros(problem.constraints, tree.dtype(start))
+        return _BlocksState(primal, dual, rule, block_sum, horizon.rounds, block, capacity, one, key)
+
+    def decision(self, state):
+        return self.primal.decision(state.primal)
+
+    def observe(self, problem, state, round, *, played=None):
+        rule, scale_for = state.rule, scaled_by_weights(self._known(problem))
+        played = self.decision(state) if played is None else played
+        weights = rule.forecast(state.dual)
+        loss, values, pull = problem.linearize(played, round)
+        revealed = Reveal(problem, round, weights, played, pull)
+        step_key, restart_key = jax.random.split(jax.random.fold_in(state.key, state.round))
+
+        first = (state.round - 1) // state.block * state.block  # rounds before this block
+        length = jnp.minimum(state.block, state.horizon - first)
+        scale = scale_for(weights, length, state.block_capacity)
+        primal, step_cost = self.primal.step(problem.domain, state.primal, revealed, scale, key=step_key)
+        block_sum = state.block_sum + values
+
+        def end_block():
+            _, dual = rule.weigh(state.dual, block_sum, None)
+            length = jnp.clip(state.horizon - state.round, 1, state.block)
+            scale = scale_for(rule.forecast(dual), length, state.block_capacity)
+            restarted, restart_cost = self.primal.restart(problem.domain, primal, scale, key=restart_key)
+            return restarted, dual, jnp.zeros_like(block_sum), step_cost + restart_cost
+
+        primal, dual, block_sum, total_cost = jax.lax.cond(
+            state.round == first + length, end_block, lambda: (primal, state.dual, block_sum, step_cost)
+        )
+        state = _BlocksState(
+            primal,
+            dual,
+            rule,
+            block_sum,
+            state.horizon,
+            state.block,
+            state.block_capacity,
+            state.round + 1,
+            state.key,
+        )
+        return state, outcome(loss, values, weights, total_cost)
+
+    def rounds_left(self, state):
+        return state.horizon - state.round + 1
+
+
+class PDMFW(AbstractLearner):
+    r"""Algorithm 2: primal-dual Meta-Frank-Wolfe, for smooth losses and constraints.
+
+    `primal.MFW` with $K=\lceil\sqrt T\rceil$ on $h_t = f_t + \lambda_tg_t$, and every round
+
+    $\lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu\,g_t(x_t)]_+,\qquad \theta = \frac{12RD\sqrt d}{N},\quad
+    \mu = \frac{1}{\theta(T+2)},\quad N = T^{\frac12+\beta}$
+
+    Perturbations are uniform on $[0, 2D\sqrt dN]^d$, or centred, with D in the linf and R in the l1 norm (errata
+    E1-E4, E9); `"ball"` works in the l2 norm, with $\sqrt{2\kappa_d}$ in the place of $\sqrt d$ and radius
+    $\sqrt{2\kappa_d}DN$. Proven for $\beta\in[0,\frac12]$: $E$ Regret $=O(T^{\frac12+\beta})$, $E$ violation
+    $=O(T^{\frac34-\frac\beta2})$; `theory.pdmfw` gives the numbers. `theta_scale` below 1 is practice, without a
+    proof.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PDMFW(perturbation="centred")
+    """
+
+    primal: MFW
+    beta: Float[Array, ""]
+    theta_scale: Float[Array, ""]
+
+    def __init__(self, *, beta=0.0, theta_scale=1.0, perturbation="cube"):
+        self.primal = MFW(perturbation)
+        self.beta = parameter(beta, "beta", 0, 0.5)
+        self.theta_scale = parameter(theta_scale, "theta_scale", 0, float("inf"))
+
+    def _known(self, problem):
+        return problem.constants(self.primal.norm, ("lipschitz", "smoothness"), "PDMFW")
+
+    def _scale_for(self, problem):
+        """The same all game: the bound for which MFW's own perturbations are as large as the theorem's."""
+        known, dimension, noise = self._known(problem), problem.domain.dimension, self.primal.noise
+
+        def scale_for(weights, horizon, capacity):
+            level = theory.pdmfw_level(horizon.astype(float), self.beta)
+            margin = theory.pdmfw_size(level, 1.0, dimension, noise.name) / noise.size(
+                1.0, horizon, dimension
+            )
+            return Scale(margin * known.lipschitz, known.smoothness, horizon, capacity)
+
+        return scale_for
+
+    def _tuned(self, problem, horizon):
+        domain, noise = problem.domain, self.primal.noise
+        theta = theory.pdmfw_theta(
+            theory.pdmfw_level(horizon.astype(float), self.beta),
+            self._known(problem).lipschitz,
+            noise.diameter(domain),
+            domain.dimension,
+            noise.name,
+            constraints=max(problem.constraints, 1),
+            scale=self.theta_scale,
+        )
+        return RegularizedAscent(theta, theory.pdmfw_mu(theta, horizon))
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        horizon = planned(horizon, "PDMFW")
+        rule = self._tuned(problem, horizon.rounds)
+        return begin_rounds(problem, self.primal, rule, self._scale_for(problem), horizon, start, key)
+
+    def decision(self, state):
+        return self.primal.decision(state.primal)
+
+    def observe(self, problem, state, round, *, played=None):
+        return observe_round(problem, self.primal, self._scale_for(problem), state, round, played)
+
+    def rounds_left(self, state):
+        return state.rounds_left()

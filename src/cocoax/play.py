@@ -1,0 +1,189 @@
+"""One game: a learner against its rounds, as one compiled scan."""
+
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from . import _tree as tree
+from .errors import LearnerError, ProblemError
+from .game import Game
+from .learners.base import AbstractLearner, Horizon, first_decision
+from .problem import Environment, Problem
+
+
+class Progress(eqx.Module):
+    """Where a game against an `Environment` stands: `game.state` is one, and `play(state=...)` goes on from it."""
+
+    learner: Any
+    environment: Any
+    key: Any
+    round: Any
+
+
+def play(
+    problem: Problem,
+    learner: AbstractLearner,
+    rounds,
+    *,
+    key=None,
+    horizon=None,
+    start=None,
+    state=None,
+    keep_decisions: bool = False,
+    keep_rounds: bool = False,
+) -> Game:
+    """Play a learner on a problem.
+
+    **Arguments:**
+
+    - `rounds`: a PyTree whose leaves have a leading axis T, or an `Environment`.
+    - `key`: all randomness comes from it. Not needed with `state`.
+    - `horizon`: how many rounds the learner plans for; by default the number of rounds. With an
+      `Environment`, how many rounds are played.
+    - `start`: the first decision, by default `problem.domain.start()`. Its dtype is that of the game.
+    - `state`: `game.state` of an earlier game, to go on from: equal to not having stopped.
+    - `keep_decisions`, `keep_rounds`: keep each round's decision, or data, in the `Game`.
+
+    Works under `jax.jit` and `jax.vmap`. A loss, constraint or gradient that is not finite raises an error that
+    names the round; under `jit` or `vmap`, `game.bad_round` has it.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(3),
+    ...     loss=lambda x, r: jnp.vdot(r, x),
+    ...     regularity=cx.Regularity(lipschitz=2.0),
+    ... )
+    >>> costs = jnp.tile(jnp.array([1.0, 0.0, 1.0]), (100, 1))
+    >>> game = cx.play(problem, cx.learners.Blocks(cx.primal.OCG()), costs, key=jax.random.key(0))
+    >>> game.loss.shape, int(game.lmo_calls.sum())
+    ((100,), 100)
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"play needs a Problem first, got {type(problem).__name__}")
+    if not isinstance(learner, AbstractLearner):
+        raise LearnerError(f"play needs one of cocoax.learners second, got {type(learner).__name__}")
+    is_environment = isinstance(rounds, Environment)
+    length = _environment_length(horizon) if is_environment else _length(rounds)
+    if state is None:
+        if key is None:
+            raise LearnerError("play needs a key, for example key=jax.random.key(0)")
+        horizon = Horizon(length) if horizon is None else horizon
+        horizon = horizon if isinstance(horizon, Horizon) else Horizon(horizon)
+        _check_start(problem, start)
+        state = _begin(problem, learner, rounds if is_environment else None, key, horizon, start)
+    elif is_environment and not isinstance(state, Progress):
+        raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")
+    elif not is_environment and isinstance(state, Progress):
+        state = state.learner
+    _check_length(learner, state.learner if is_environment else state, length)
+    game = _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
+    if not tree.is_traced(game.bad_round):
+        _check_finite(game)
+    return game
+
+
+@jax.jit
+def _begin(problem, learner, environment, key, horizon, start):
+    learner_key, environment_key = jax.random.split(key)
+    state = learner.init(problem, key=learner_key, horizon=horizon, start=start)
+    if environment is None:
+        return state
+    init_key, emit_key = jax.random.split(environment_key)
+    return Progress(state, environment.init(init_key), emit_key, jnp.zeros((), jnp.int32))
+
+
+@functools.partial(jax.jit, static_argnums=(4, 5, 6))
+def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
+    is_environment = isinstance(rounds, Environment)
+
+    def one_round(carry, given):
+        state, average = carry
+        index, data = given
+        learner_state = state.learner if is_environment else state
+        decision = learner.decision(learner_state)
+        if is_environment:
+            emit_key = jax.random.fold_in(state.key, state.round)
+            environment_state, data = rounds.emit(state.environment, decision, emit_key)
+        learner_state, outcome = learner.observe(problem, learner_state, data)
+        average = tree.mix(average, decision, 1 / (index + 1))
+        if is_environment:
+            state = Progress(learner_state, environment_state, state.key, state.round + 1)
+        else:
+            state = learner_state
+        kept = (decision if keep_decisions else None, data if keep_rounds else None)
+        return (state, average), (outcome, kept)
+
+    first = learner.decision(state.learner if is_environment else state)
+    given = (jnp.arange(length), None if is_environment else rounds)
+    (state, average), (outcomes, (decisions, kept_rounds)) = jax.lax.scan(
+        one_round, (state, tree.zeros_like(first)), given, length=length
+    )
+    bad = ~outcomes.finite
+    return Game(
+        loss=outcomes.loss,
+        constraint=outcomes.constraint,
+        multiplier=outcomes.multiplier,
+        lmo_calls=outcomes.lmo_calls,
+        gradient_calls=outcomes.gradient_calls,
+        decision=learner.decision(state.learner if is_environment else state),
+        average=average,
+        decisions=decisions,
+        rounds=kept_rounds,
+        state=state,
+        bad_round=jnp.where(bad.any(), jnp.argmax(bad), -1),
+        problem=problem if keep_rounds else None,
+        names=problem.names,
+    )
+
+
+def _length(rounds):
+    leaves = jax.tree.leaves(rounds)
+    if not leaves:
+        raise ProblemError("rounds must hold at least one array with a leading axis of rounds")
+    lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else None for leaf in leaves}
+    if len(lengths) > 1 or None in lengths:
+        shapes = sorted({str(jnp.shape(leaf)) for leaf in leaves})
+        raise ProblemError(f"rounds must all have one leading axis of rounds, got shapes {', '.join(shapes)}")
+    (length,) = lengths
+    if length == 0:
+        raise ProblemError("rounds hold no round; give at least one")
+    return length
+
+
+def _environment_length(horizon):
+    if horizon is None:
+        raise LearnerError("an Environment goes on for ever; give horizon=, the number of rounds to play")
+    if isinstance(horizon, Horizon):
+        return horizon.capacity
+    return int(horizon)
+
+
+def _check_start(problem, start):
+    if start is not None and not tree.is_traced(start, problem):
+        if not bool(problem.domain.contains(first_decision(problem, start), 1e-4)):
+            raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
+
+
+def _check_length(learner, state, length):
+    left = learner.rounds_left(state)
+    if left is not None and not tree.is_traced(left) and jnp.ndim(left) == 0 and int(left) < length:
+        raise LearnerError(
+            f"the learner planned for {int(left)} more round(s) but {length} are to be played; start it with a "
+            "larger horizon="
+        )
+
+
+def _check_finite(game):
+    bad = int(game.bad_round)
+    if bad < 0:
+        return
+    what = "gradient"
+    if not bool(jnp.isfinite(game.loss[bad])):
+        what = "loss"
+    elif not bool(jnp.all(jnp.isfinite(game.constraint[bad]))):
+        what = "constraint"
+    raise ProblemError(f"round {bad}: the {what} is not finite; mend or drop that round")

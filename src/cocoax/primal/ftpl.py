@@ -1,0 +1,64 @@
+"""Follow the perturbed leader (Hannan, 1957; Kalai, Vempala, 2005), the paper's Algorithm 3 as corrected."""
+
+from fractions import Fraction
+from typing import ClassVar
+
+import equinox as eqx
+
+from .. import _tree as tree
+from .. import theory
+from ..domains.base import AbstractVertex, Point
+from .base import AbstractPrimal, cost, first_guess
+from .perturbation import AbstractPerturbation, named_perturbation
+
+
+class _State(eqx.Module):
+    total: Point  # sum of the gradients seen
+    vertex: AbstractVertex  # the next decision
+
+
+class FTPL(AbstractPrimal):
+    r"""One LMO and one gradient a round, for linear losses $\langle w_t, x\rangle$.
+
+    $x_{t+1} = \arg\min_{v\in X} \langle p_{t+1} + \sum_{s\le t} w_s,\, v\rangle$
+
+    with $p$ drawn afresh every round (erratum E2) from a cube $[0,s]^d$ (E1), a centred cube or a ball. With
+    the ball, $E$ Regret $\le 2RD\sqrt{\kappa_d T}$ for losses that do not see the round's own coins.
+    """
+
+    noise: AbstractPerturbation
+    deterministic: ClassVar[bool] = False
+    alpha: ClassVar[Fraction] = Fraction(1, 2)
+
+    def __init__(self, perturbation="ball"):
+        self.noise = named_perturbation(perturbation)
+
+    @property
+    def norm(self):
+        return self.noise.norm
+
+    def _constants(self, domain):
+        return theory.constants.ftpl(self.noise.diameter(domain), domain.dimension, self.noise.name)
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        guess = first_guess(domain, start) if warm is None else warm.vertex
+        total = tree.zeros_like(start)
+        return _State(total, self._lead(domain, total, scale, guess, key))
+
+    def decision(self, state):
+        return state.vertex.dense()
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        gradient = revealed.gradient(revealed.played)
+        total = tree.add(state.total, gradient)
+        vertex = self._lead(domain, total, next_scale, state.vertex, key)
+        finite = tree.all_finite(gradient)
+        return _State(total, vertex), cost(lmo_calls=1, gradient_calls=1, finite=finite)
+
+    def restart(self, domain, state, scale, *, key):
+        start = self.decision(state)
+        return self.init(domain, scale, start=start, key=key, warm=state), cost(lmo_calls=1)
+
+    def _lead(self, domain, total, scale, guess, key):
+        size = self.noise.size(scale.lipschitz, scale.horizon, domain.dimension)
+        return domain.lmo(tree.add(total, tree.scale(size, self.noise.draw(key, total))), guess)

@@ -1,0 +1,44 @@
+"""Online gradient descent with projections (Zinkevich, 2003): the reference that projection-free methods are measured by."""
+
+from fractions import Fraction
+from typing import ClassVar
+
+import equinox as eqx
+
+from .. import _tree as tree
+from .. import theory
+from ..domains.base import Point
+from .base import AbstractPrimal, cost
+
+
+class _State(eqx.Module):
+    point: Point  # x_t
+
+
+class OGD(AbstractPrimal):
+    r"""One gradient and one projection a round, any convex loss.
+
+    $x_{t+1} = \Pi_X\left(x_t - \frac{R}{D\sqrt T}\nabla_t\right)$, with Regret $\le RD\sqrt T$. For domains that offer
+    `project`.
+    """
+
+    deterministic: ClassVar[bool] = True
+    alpha: ClassVar[Fraction] = Fraction(1, 2)
+
+    def _constants(self, domain):
+        return theory.Constants(0.5, 0.0, domain.diameter(2), 0.0)
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        return _State(start)
+
+    def decision(self, state):
+        return state.point
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        gradient = revealed.gradient(revealed.played)
+        rate = domain.diameter(2) / (next_scale.lipschitz * next_scale.horizon.astype(float) ** 0.5)
+        point = domain.project(tree.sub(state.point, tree.scale(rate, gradient)))
+        return _State(point), cost(gradient_calls=1, finite=tree.all_finite(gradient))
+
+    def restart(self, domain, state, scale, *, key):
+        return state, cost()

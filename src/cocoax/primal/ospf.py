@@ -1,0 +1,78 @@
+"""Online smooth projection-free method (Hazan, Minasyan, COLT 2020)."""
+
+from fractions import Fraction
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from .. import _tree as tree
+from .. import theory
+from .._integers import ceil_power
+from ..domains.base import AbstractVertex, Point
+from .base import AbstractPrimal, cost, first_guess
+from .perturbation import Ball, average, perturbed_leaders, repeat
+
+
+class _State(eqx.Module):
+    point: Point  # x, played throughout the inner block
+    total: Point  # sum of all gradients seen
+    vertices: AbstractVertex  # the leaders, a batch
+    played: Int[Array, ""]  # rounds of the inner block already played
+
+
+def _block(horizon):
+    return ceil_power(horizon, Fraction(1, 3))
+
+
+class OSPF(AbstractPrimal):
+    r"""One gradient and, on average, one LMO a round, for smooth losses.
+
+    In inner blocks of $k=\lceil T^{1/3}\rceil$ rounds, plays
+    $x = \frac1k\sum_{j\le k} \arg\min_{v\in X} \langle p^j + \sum_{s}\nabla_s,\, v\rangle$
+
+    with the sum over all earlier blocks and $p^j$ uniform on the ball of radius $D\sqrt{\kappa_d kT}$.
+    $E$ Regret $\le (2\sqrt{2\kappa_d}RD + R^2L)T^{2/3}$ for losses that are independent of their inner
+    block's coins (erratum E30).
+    """
+
+    deterministic: ClassVar[bool] = False
+    alpha: ClassVar[Fraction] = Fraction(2, 3)
+
+    def _constants(self, domain):
+        return theory.constants.ospf(domain.diameter(2), domain.dimension)
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        if warm is None:
+            guesses = repeat(first_guess(domain, start), _block(scale.capacity))
+        else:
+            guesses = warm.vertices
+        return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
+
+    def decision(self, state):
+        return state.point
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        gradient = revealed.gradient(revealed.played)
+        total = tree.add(state.total, gradient)
+        block = _block(next_scale.horizon)
+        ends = state.played + 1 >= block
+        state = jax.lax.cond(
+            ends,
+            lambda: self._lead(domain, total, state.vertices, next_scale, key),
+            lambda: _State(state.point, total, state.vertices, state.played + 1),
+        )
+        finite = tree.all_finite(gradient)
+        return state, cost(lmo_calls=jnp.where(ends, block, 0), gradient_calls=1, finite=finite)
+
+    def restart(self, domain, state, scale, *, key):
+        state = self.init(domain, scale, start=state.point, key=key, warm=state)
+        return state, cost(lmo_calls=_block(scale.horizon))
+
+    def _lead(self, domain, total, guesses, scale, key):
+        block = _block(scale.horizon)
+        size = Ball().size(scale.lipschitz, block * scale.horizon, domain.dimension)
+        vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
+        return _State(average(vertices, block), total, vertices, jnp.zeros((), jnp.int32))

@@ -1,0 +1,116 @@
+"""Random perturbations for follow-the-perturbed-leader, and what each costs in regret."""
+
+import abc
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .. import _tree as tree
+from .. import theory
+from ..errors import LearnerError
+
+
+class AbstractPerturbation(eqx.Module):
+    """Noise of some size s, drawn afresh for every leader; `theory.ftpl_size` balances its two costs."""
+
+    name: ClassVar[str]  # as `theory` knows it
+    norm: ClassVar[float]  # in which gradients are bounded
+
+    @abc.abstractmethod
+    def draw(self, key, like):
+        """One draw of size 1, shaped like `like`."""
+
+    def size(self, lipschitz, horizon, dimension: int):
+        """s, the best for `horizon` linear losses."""
+        return theory.ftpl_size(horizon, lipschitz, dimension, self.name)
+
+    def diameter(self, domain):
+        """R, in the norm dual to the one that bounds gradients."""
+        return domain.diameter(2 if self.norm == 2 else 1)
+
+
+def _uniform(key, like, low, high):
+    leaves, treedef = jax.tree.flatten(like)
+    keys = jax.random.split(key, len(leaves)) if len(leaves) > 1 else [key]
+    drawn = [jax.random.uniform(k, x.shape, x.dtype, low, high) for k, x in zip(keys, leaves)]
+    return jax.tree.unflatten(treedef, drawn)
+
+
+class Cube(AbstractPerturbation):
+    """Uniform on [0, s]^d (the paper's, with erratum E1: s = 1/delta, not delta)."""
+
+    name: ClassVar[str] = "cube"
+    norm: ClassVar[float] = float("inf")
+
+    def draw(self, key, like):
+        return _uniform(key, like, 0.0, 1.0)
+
+
+class Centred(AbstractPerturbation):
+    """Uniform on [-s/2, s/2]^d: the same density, half the bias."""
+
+    name: ClassVar[str] = "centred"
+    norm: ClassVar[float] = float("inf")
+
+    def draw(self, key, like):
+        return _uniform(key, like, -0.5, 0.5)
+
+
+class Ball(AbstractPerturbation):
+    """Uniform on the Euclidean ball of radius s: regret grows like the fourth root of d."""
+
+    name: ClassVar[str] = "ball"
+    norm: ClassVar[float] = 2
+
+    def draw(self, key, like):
+        leaves, treedef = jax.tree.flatten(like)
+        *keys, radius_key = jax.random.split(key, len(leaves) + 1)
+        normal = jax.tree.unflatten(
+            treedef, [jax.random.normal(k, x.shape, x.dtype) for k, x in zip(keys, leaves)]
+        )
+        radius = jax.random.uniform(radius_key, (), tree.dtype(like)) ** (1 / tree.size(like))
+        return tree.scale(radius / jnp.maximum(tree.norm(normal), 1e-30), normal)
+
+
+_NAMED = {noise.name: noise for noise in (Cube, Centred, Ball)}
+
+
+def named_perturbation(choice) -> AbstractPerturbation:
+    """A perturbation from its name, or the user's own."""
+    if isinstance(choice, AbstractPerturbation):
+        return choice
+    if choice not in _NAMED:
+        raise LearnerError(f"perturbation must be one of {', '.join(_NAMED)}, got {choice!r}")
+    return _NAMED[choice]()
+
+
+def perturbed_leaders(domain, noise: AbstractPerturbation, totals, size, guesses, key, *, shared):
+    """One vertex for each guess: the LMO's answer to total + size * fresh noise.
+
+    `shared` says whether all leaders follow one total (sampling), or each its own (Meta-Frank-Wolfe).
+    """
+    count = jax.tree.leaves(guesses)[0].shape[0]
+
+    def leader(total, guess, key):
+        direction = tree.add(total, tree.scale(size, noise.draw(key, total)))
+        return domain.lmo(direction, guess)
+
+    keys = jax.random.split(key, count)
+    return jax.vmap(leader, in_axes=(None if shared else 0, 0, 0))(totals, guesses, keys)
+
+
+def repeat(vertex, count: int):
+    """A batch of equal guesses."""
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), vertex)
+
+
+def average(vertices, count):
+    """The mean of the first `count` vertices of a batch; `count` may be traced."""
+    capacity = jax.tree.leaves(vertices)[0].shape[0]
+    kind = tree.dtype(
+        [leaf for leaf in jax.tree.leaves(vertices) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    )
+    weights = jnp.where(jnp.arange(capacity) < count, 1 / count.astype(kind), 0)
+    return vertices.combine(weights.astype(kind))

@@ -1,0 +1,68 @@
+"""Sampled follow the perturbed leader (Hazan, Minasyan, COLT 2020; the paper's Table 2 prints SFTRL, E20)."""
+
+from fractions import Fraction
+from typing import ClassVar
+
+import equinox as eqx
+
+from .. import _tree as tree
+from .. import theory
+from .._integers import ceil_power
+from ..domains.base import AbstractVertex, Point
+from .base import AbstractPrimal, cost, first_guess
+from .perturbation import Ball, average, perturbed_leaders, repeat
+
+
+class _State(eqx.Module):
+    point: Point  # x_t, the mean of the leaders
+    total: Point  # sum of the gradients seen
+    vertices: AbstractVertex  # the leaders, a batch
+
+
+class SFTPL(AbstractPrimal):
+    r"""One gradient and m LMOs a round (one batch), any convex loss.
+
+    $x_{t+1} = \frac1m\sum_{j\le m} \arg\min_{v\in X} \langle p^j_{t+1} + \sum_{s\le t}\nabla_s,\, v\rangle$
+
+    with fresh $p^j$ uniform on the ball of radius $D\sqrt{\kappa_d T}$. With $m=T$ samples, any convex loss:
+    $E$ Regret $\le (2\sqrt{\kappa_d}+1)RD\sqrt T$. With `smooth=True`, $m=\lceil\sqrt T\rceil$ samples are
+    enough: $(2\sqrt{\kappa_d}RD + R^2L)\sqrt T$. Here $T$ is the run's horizon, a block's length in
+    Algorithm 1 (erratum E21).
+    """
+
+    smooth: bool = eqx.field(static=True, default=False)
+    deterministic: ClassVar[bool] = False
+    alpha: ClassVar[Fraction] = Fraction(1, 2)
+
+    def _constants(self, domain):
+        bound = theory.constants.sftpl_smooth if self.smooth else theory.constants.sftpl
+        return bound(domain.diameter(2), domain.dimension)
+
+    def _samples(self, horizon):
+        return ceil_power(horizon, Fraction(1, 2)) if self.smooth else horizon
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        if warm is None:
+            guesses = repeat(first_guess(domain, start), self._samples(scale.capacity))
+        else:
+            guesses = warm.vertices
+        return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
+
+    def decision(self, state):
+        return state.point
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        gradient = revealed.gradient(revealed.played)
+        total = tree.add(state.total, gradient)
+        samples = self._samples(next_scale.horizon)
+        state = self._lead(domain, total, state.vertices, next_scale, key)
+        return state, cost(lmo_calls=samples, gradient_calls=1, finite=tree.all_finite(gradient))
+
+    def restart(self, domain, state, scale, *, key):
+        state = self.init(domain, scale, start=state.point, key=key, warm=state)
+        return state, cost(lmo_calls=self._samples(scale.horizon))
+
+    def _lead(self, domain, total, guesses, scale, key):
+        size = Ball().size(scale.lipschitz, scale.horizon, domain.dimension)
+        vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
+        return _State(average(vertices, self._samples(scale.horizon)), total, vertices)

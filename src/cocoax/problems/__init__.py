@@ -1,0 +1,4 @@
+"""Ready problems."""
+
+from .base import Instance as Instance
+from .matrix_completion import matrix_completion as matrix_completion

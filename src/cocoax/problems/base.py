@@ -1,0 +1,36 @@
+"""What a ready problem is."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+
+from ..hindsight import Comparator, hindsight
+from ..problem import Environment, Problem, Round, Sampler
+
+
+class Instance(eqx.Module):
+    """A problem, where its rounds come from, and what is known of its optimum.
+
+    All arrays are leaves, so instances of one shape can be made by `jax.vmap` and share one compilation.
+    """
+
+    problem: Problem
+    sampler: Sampler
+    optimum: jax.Array | None  # x*, where it is known
+    expected_constraint: Callable | None  # x -> E g(x), where it is known
+
+    @property
+    def environment(self) -> Environment:
+        """For `play(..., horizon=T)`: rounds are drawn as they are played."""
+        return self.sampler
+
+    def rounds(self, horizon: int, key) -> Round:
+        """`horizon` rounds, drawn beforehand."""
+        return jax.vmap(self.sampler.sample)(jax.random.split(key, horizon))
+
+    def comparator(self, rounds: Round, **options) -> Comparator:
+        """The best fixed decision for these rounds, from what is known or by `hindsight`."""
+        if self.optimum is not None:
+            return Comparator.fixed(self.problem, rounds, self.optimum)
+        return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)

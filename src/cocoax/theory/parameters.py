@@ -1,0 +1,98 @@
+r"""Parameters of the two algorithms: block length, theta, mu, size of the perturbation.
+
+Integers (`ceil_power`, `block_length`, `inner_steps`) are for Python ints; the rest takes arrays too.
+"""
+
+from fractions import Fraction
+
+from .constants import Constants, kappa
+
+
+def ceil_power(horizon: int, exponent) -> int:
+    """The smallest integer K >= horizon**exponent, free of rounding: the least K with K^q >= T^p.
+
+    >>> ceil_power(1000, 2 / 3), ceil_power(1001, 2 / 3), ceil_power(10**30, 1 / 3) == 10**10
+    (100, 101, True)
+    """
+    if isinstance(horizon, float) or horizon < 1:
+        raise ValueError(f"horizon must be a positive integer, got {horizon}")
+    fraction = Fraction(exponent).limit_denominator(1000)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"exponent must lie between 0 and 1, got {exponent}")
+    target = int(horizon) ** fraction.numerator
+    below, above = 0, int(horizon)
+    while above - below > 1:
+        middle = (below + above) // 2
+        if middle**fraction.denominator >= target:
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+def block_length(horizon: int, alpha) -> int:
+    r"""$K = \lceil T^{1/(3-2\alpha)} \rceil$, rounds between two dual steps of Algorithm 1.
+
+    >>> block_length(1000, 3 / 4), block_length(1024, 1 / 2), block_length(7776, 2 / 3)
+    (100, 32, 216)
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
+    return ceil_power(horizon, 1 / (3 - 2 * Fraction(alpha).limit_denominator(100)))
+
+
+def inner_steps(horizon: int) -> int:
+    r"""$K = \lceil\sqrt T\rceil$ Frank-Wolfe steps a round, for every beta (erratum E9)."""
+    return ceil_power(horizon, Fraction(1, 2))
+
+
+def blocks_theta(
+    constants: Constants, lipschitz, smoothness=None, *, block, horizon, beta=0.0, constraints=1, scale=1.0
+):
+    r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$ and the real K (erratum E23)."""
+    slope = constants.slope(lipschitz, smoothness)
+    return 3 * constraints * slope * block**constants.alpha * horizon**-beta * scale
+
+
+def blocks_mu(theta, blocks):
+    r"""$\mu = 1 / (\theta (Q + 1))$ for $Q = \lceil T/K \rceil$ blocks."""
+    return 1 / (theta * (blocks + 1))
+
+
+def pdmfw_level(horizon, beta=0.0):
+    r"""$N = T^{1/2+\beta}$."""
+    return horizon ** (0.5 + beta)
+
+
+def pdmfw_size(level, lipschitz, dimension: int, perturbation="cube"):
+    r"""Side of a cube $1/\delta = 2 D \sqrt d N$ (erratum E1), radius of the ball $D \sqrt{2\kappa_d} N$."""
+    sides = 1 if perturbation == "ball" else 2
+    return sides * lipschitz * dimension_factor(dimension, perturbation) * level
+
+
+def pdmfw_theta(level, lipschitz, diameter, dimension: int, perturbation="cube", *, constraints=1, scale=1.0):
+    r"""$\theta = 12 m R D \sqrt d / N$; the ball has $\sqrt{2\kappa_d}$ for $\sqrt d$."""
+    factor = dimension_factor(dimension, perturbation)
+    return 12 * constraints * diameter * lipschitz * factor / level * scale
+
+
+def pdmfw_mu(theta, horizon):
+    r"""$\mu = 1 / (\theta (T + 2))$."""
+    return 1 / (theta * (horizon + 2))
+
+
+def ftpl_size(horizon, lipschitz, dimension: int, perturbation="ball"):
+    r"""Best for T linear losses: side $D\sqrt{dT}$, centred $D\sqrt{2dT}$, radius $D\sqrt{\kappa_d T}$."""
+    spread = {"cube": dimension, "centred": 2 * dimension, "ball": kappa(dimension)}
+    if perturbation not in spread:
+        raise ValueError(f"perturbation must be 'cube', 'centred' or 'ball', got {perturbation!r}")
+    return lipschitz * (spread[perturbation] * horizon) ** 0.5
+
+
+def dimension_factor(dimension: int, perturbation) -> float:
+    r"""$\sqrt d$ for cubes, $\sqrt{2\kappa_d}$ for the ball: how Algorithm 2 feels the dimension."""
+    if perturbation in ("cube", "centred"):
+        return dimension**0.5
+    if perturbation == "ball":
+        return (2 * kappa(dimension)) ** 0.5
+    raise ValueError(f"perturbation must be 'cube', 'centred' or 'ball', got {perturbation!r}")

@@ -1,0 +1,123 @@
+r"""Complete regret bounds of the primals; `constants` holds what remains at the prescribed parameters.
+
+R is the diameter, D the Lipschitz constant, L the smoothness, T the horizon. `squares` is the sum of the
+squared (dual) norms of the gradients. Sources and tags: the functions of the same names in `constants`.
+"""
+
+import math
+
+from .constants import ftpl as ftpl_constants
+from .constants import kappa
+
+
+def ocg(horizon, *, diameter, lipschitz, rounds=None):
+    r"""OCG tuned for T, after t <= T rounds: $RD(2T^{3/4} + \tfrac83 t^{3/4} + \tfrac14 t\,T^{-3/4})$.
+
+    >>> round(ocg(10_000, diameter=1.0, lipschitz=1.0) / 10_000**0.75, 3)
+    4.669
+    """
+    played = horizon if rounds is None else rounds
+    turns = 2 * horizon**0.75 + 8 / 3 * played**0.75 + played / 4 * horizon**-0.75
+    return diameter * lipschitz * turns
+
+
+def ofw(rounds, *, diameter, squares, rate, mixing):
+    r"""OFW with learning rate $\eta$, mixing $\sigma$, $V = \sum\|\nabla_t\|^2$:
+    $R^2/2\eta + \eta V/\sigma + R\sqrt{VT\sigma/2}$."""
+    curvature = diameter * (squares * rounds * mixing / 2) ** 0.5
+    return diameter**2 / (2 * rate) + rate * squares / mixing + curvature
+
+
+def adaofw(horizon, *, diameter, squares):
+    r"""AdaOFW tuned for T, after any $t \le T$ rounds: $3 R T^{1/4} \sqrt{V_t}$."""
+    return 3 * diameter * horizon**0.25 * squares**0.5
+
+
+def loo_bogd(horizon, *, diameter, lipschitz, block):
+    r"""LOO-BOGD with blocks of B rounds: $RD(\sqrt{BT} + \sqrt3\,T^{3/4})$."""
+    return diameter * lipschitz * ((block * horizon) ** 0.5 + 3**0.5 * horizon**0.75)
+
+
+def ftpl(size, squares, *, diameter, dimension: int, perturbation="ball"):
+    r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
+
+    Cube $[0,s]^d$: $Rs + dR\sum\|w_t\|_\infty^2/s$; centred cube of side s: $Rs/2$ for $Rs$;
+    ball of radius s: $Rs + \kappa_d R\sum\|w_t\|_2^2/s$.
+
+    >>> ftpl(20.0, 100.0, diameter=1.0, dimension=4, perturbation="cube")
+    40.0
+    """
+    if perturbation == "ball":
+        return diameter * (size + kappa(dimension) * squares / size)
+    if perturbation not in ("cube", "centred"):
+        raise ValueError(f"perturbation must be 'cube', 'centred' or 'ball', got {perturbation!r}")
+    reach = size if perturbation == "cube" else size / 2
+    return diameter * (reach + dimension * squares / size)
+
+
+def ftpl_adaptive(squares, *, diameter, dimension: int):
+    r"""Ball of radius $\sqrt{2\kappa_d\sum_{s\le t}H_s^2}$ with $H_t \ge \|w_t\|$ known before round t:
+    $2\sqrt2\,R\sqrt{\kappa_d\sum_{s\le t}H_s^2}$ after any t rounds."""
+    return 2 * diameter * (2 * kappa(dimension) * squares) ** 0.5
+
+
+def sftpl(horizon, *, diameter, dimension: int, lipschitz, samples):
+    r"""SFTPL with m samples a round: $2RD\sqrt{\kappa_d T} + RDT/\sqrt m$."""
+    linear = ftpl_constants(diameter, dimension).regret(horizon, lipschitz)
+    return linear + diameter * lipschitz * horizon / samples**0.5
+
+
+def sftpl_smooth(horizon, *, diameter, dimension: int, lipschitz, smoothness, samples):
+    r"""SFTPL with m samples a round, smooth losses: $2RD\sqrt{\kappa_d T} + LR^2T/m$."""
+    linear = ftpl_constants(diameter, dimension).regret(horizon, lipschitz)
+    return linear + smoothness * diameter**2 * horizon / samples
+
+
+def ospf(horizon, *, diameter, dimension: int, lipschitz, smoothness, block):
+    r"""OSPF with blocks of k rounds and k samples: $2RD\sqrt{\kappa_d kT} + LR^2T/k$."""
+    linear = ftpl_constants(diameter, dimension).regret(block * horizon, lipschitz)
+    return linear + smoothness * diameter**2 * horizon / block
+
+
+def orgfw(horizon: int, *, diameter, lipschitz, smoothness):
+    r"""ORGFW, i.i.d. losses: $4\sqrt2\,R(D+LR)\sqrt T + RD(1+\ln T) + \tfrac12LR^2(\tfrac12\ln^2T + 1/e)$."""
+    noise = 4 * 2**0.5 * diameter * (lipschitz + smoothness * diameter) * horizon**0.5
+    log = math.log(horizon)
+    start = diameter * lipschitz * (1 + log)
+    return noise + start + smoothness * diameter**2 / 2 * (log**2 / 2 + 1 / math.e)
+
+
+def mfw(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner, perturbation="ball"):
+    r"""MFW with K inner steps, $\gamma_k = 2/(k+1)$: Regret of FTPL $+\ 2LR^2T/(K+1)$."""
+    linear = ftpl_constants(diameter, dimension, perturbation).regret(horizon, lipschitz)
+    return linear + 2 * smoothness * diameter**2 * horizon / (inner + 1)
+
+
+def morgfw_exact(
+    horizon, *, diameter, dimension: int, lipschitz, smoothness, inner: int, perturbation="ball"
+):
+    r"""MORGFW with K inner steps and exact gradients: Regret of FTPL
+    $+\ \frac{T}{K+1}(RD + \tfrac12LR^2\ln(K+1))$."""
+    linear = ftpl_constants(diameter, dimension, perturbation).regret(horizon, lipschitz)
+    curvature = smoothness * diameter**2 / 2 * math.log(inner + 1)
+    return linear + horizon / (inner + 1) * (diameter * lipschitz + curvature)
+
+
+def morgfw(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner: int):
+    r"""MORGFW with K inner steps and stochastic gradients (each D-bounded, each L-smooth), ball of radius
+    $D\sqrt{\kappa_d T}$, with $W = D^2 + L^2R^2$: the exact bound
+    $+\ 2R\sqrt{\kappa_dT}\,\frac{W\ln(K+1)}{D(K+1)} + 2RT\sqrt{2W/(K+1)}$.
+
+    The k-th estimate has mean square error at most $2W/(k+1)$, so FTPL meets $E\|d^k\|^2 \le D^2 + 2W/(k+1)$.
+    """
+    exact = morgfw_exact(
+        horizon,
+        diameter=diameter,
+        dimension=dimension,
+        lipschitz=lipschitz,
+        smoothness=smoothness,
+        inner=inner,
+    )
+    error = lipschitz**2 + (smoothness * diameter) ** 2
+    stability = (kappa(dimension) * horizon) ** 0.5 * error * math.log(inner + 1) / (lipschitz * (inner + 1))
+    return exact + 2 * diameter * (stability + horizon * (2 * error / (inner + 1)) ** 0.5)

@@ -1,0 +1,13 @@
+"""Tests run in float64, with compilations kept between runs and the same hypothesis examples every time."""
+
+from pathlib import Path
+
+import hypothesis
+import jax
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+hypothesis.settings.register_profile("cocoax", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("cocoax")
