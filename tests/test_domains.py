@@ -113,7 +113,7 @@ def generic(name):
 
 
 def hard_directions(domain):
-    """Random, flipped, zero, constant, tied; for matrices also of low rank and with repeated singular values."""
+    """Random, flipped, tied, zero, constant; matrices also of low rank or with repeated singular values."""
     rng = np.random.default_rng(0)
 
     def stack(shape):
@@ -144,9 +144,7 @@ def test_every_domain_keeps_its_contract(name):
 def test_lmo_agrees_with_a_generic_solver(name):
     for direction in hard_directions(DOMAINS[name][0]):
         vertex = compiled(name, "lmo")(direction)
-        assert float(vertex.dot(direction)) == pytest.approx(
-            generic(name).minimum(direction), abs=1e-6, rel=1e-6
-        )
+        assert float(vertex.dot(direction)) == pytest.approx(generic(name).minimum(direction), abs=1e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", PROJECTABLE)
@@ -190,7 +188,7 @@ def test_warm_answers_turn_to_a_new_top_direction(name, largest):
     stuck, turned = -jnp.diag(jnp.array([3.0, 1.0, 1.0])), -jnp.diag(jnp.array([1.0, largest, 1.0]))
     vertex = domain.lmo(stuck)
     assert float(vertex.dense()[0, 0]) == pytest.approx(1.0)
-    for _ in range(5):
+    for _ in range(10):
         vertex = lmo(turned, vertex)
     assert float(vertex.dot(turned)) == pytest.approx(-largest, rel=1e-3)
 
@@ -326,10 +324,10 @@ class _Broken(ProbabilitySimplex):
 @pytest.mark.parametrize(
     "promise, message",
     [
-        ("optimal", "lmo is off"),
+        ("optimal", "lmo is beaten"),
         ("inside", "a vertex lies outside"),
-        ("dtype", "answered"),
-        ("diameter", "more than the diameter"),
+        ("dtype", "a vertex has the form"),
+        ("diameter", "farther apart than the l1 diameter"),
         ("projection", "projecting moves"),
     ],
 )
@@ -339,5 +337,5 @@ def test_a_broken_promise_is_found(promise, message):
 
 
 def test_the_reference_is_believed():
-    with pytest.raises(AssertionError, match="lmo is off"):
+    with pytest.raises(AssertionError, match="lmo is not the reference's"):
         check_domain(L1Ball(3, 1.0), key=jax.random.key(0), directions=4, reference=lambda d: -2.0)

@@ -159,9 +159,7 @@ def test_kappa_bounds_the_distance_of_shifted_balls():
     dimension, shift, samples = 5, 0.05, 400_000
     rng = np.random.default_rng(0)
     points = rng.normal(size=(samples, dimension))
-    points *= rng.uniform(size=(samples, 1)) ** (1 / dimension) / np.linalg.norm(
-        points, axis=1, keepdims=True
-    )
+    points *= rng.uniform(size=(samples, 1)) ** (1 / dimension) / np.linalg.norm(points, axis=1, keepdims=True)
     points[:, 0] += shift
     distance = np.mean(np.linalg.norm(points, axis=1) > 1)
     spread = 4 * math.sqrt(distance / samples)
@@ -259,17 +257,13 @@ def test_algorithm_1_is_no_worse_than_the_notes_and_the_paper(name, seed):
     known = random_regularity(seed)
     primal = PRIMALS[name](known["diameter"])._replace(c0=0.3 * seed)
     beta = random.Random(seed).uniform(0, theory.rates(primal.alpha).beta_max)
-    horizon = {3 / 4: 12**3, 2 / 3: 4**5, 1 / 2: 30**2}[
-        primal.alpha
-    ]  # K and Q are integers, as the paper asks
+    horizon = {3 / 4: 12**3, 2 / 3: 4**5, 1 / 2: 30**2}[primal.alpha]  # K and Q are integers, as the paper asks
     tight = theory.algorithm1(horizon, primal, beta=beta, multiplier=2.0, **known)
     printed = theory.algorithm1_printed(horizon, primal, beta=beta, multiplier=2.0, **known)
     total, violation, weight = section_5_1(horizon, primal, known, beta)
     assert tight.regret <= total <= printed.regret * (1 + 1e-9)
     assert tight.violation <= violation <= printed.violation * (1 + 1e-9)
-    assert (
-        tight.violation_strong_duality <= total + weight * 9 <= printed.violation_strong_duality * (1 + 1e-9)
-    )
+    assert tight.violation_strong_duality <= total + weight * 9 <= printed.violation_strong_duality * (1 + 1e-9)
     assert tight.theta == pytest.approx(printed.theta)
     assert tight.mu == pytest.approx(printed.mu)
 
@@ -281,9 +275,7 @@ def test_algorithm_1_grows_as_the_rates_say(name, share):
     primal = PRIMALS[name](1.0)
     beta = share * theory.rates(primal.alpha).beta_max
     exponents = theory.rates(primal.alpha, beta)
-    near, far = (
-        theory.algorithm1(10**power, primal, beta=beta, multiplier=1.0, **known) for power in (90, 120)
-    )
+    near, far = (theory.algorithm1(10**power, primal, beta=beta, multiplier=1.0, **known) for power in (90, 120))
     assert math.log10(far.regret / near.regret) / 30 == pytest.approx(exponents.regret, abs=1e-2)
     assert math.log10(far.violation / near.violation) / 30 == pytest.approx(exponents.violation, abs=1e-2)
     strong = math.log10(far.violation_strong_duality / near.violation_strong_duality) / 30
@@ -421,9 +413,7 @@ def test_algorithm_2_is_no_worse_than_the_notes_and_the_paper(perturbation, seed
 
 
 def test_printed_constants_of_algorithm_2():
-    found = theory.pdmfw_constants(
-        dimension=9, diameter=2.0, lipschitz=0.5, smoothness=0.25, constraint_bound=6.0
-    )
+    found = theory.pdmfw_constants(dimension=9, diameter=2.0, lipschitz=0.5, smoothness=0.25, constraint_bound=6.0)
     c3 = 4 + 5 + 2 * (2 + 2.5) ** 2 / (4 * 0.5 * 3) + 9
     assert found == pytest.approx((c3 + 1, math.sqrt(96 * 3 * (1 + c3 + 1)), c3))
 

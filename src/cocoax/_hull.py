@@ -19,6 +19,8 @@ from .errors import DomainError
 
 _MOST_VERTICES = 400
 _UNUSED = 1e-11
+_ASCENTS = 60
+_HALVINGS = 12
 
 
 class Pieces(NamedTuple):
@@ -56,7 +58,7 @@ class Hull:
         self.diameter = _diameter(domain)
         self.knows_inside = True
         self.earlier = None  # vertices of the step before
-        self.same_vertices = 0  # steps whose vertices were mostly seen before: the set is a polytope
+        self.is_polytope = False  # so it seems: two cold steps had most of their vertices in common
         self.tries = self.hits = 0  # of the way through the interior
 
     def lmo(self, direction):
@@ -72,46 +74,79 @@ class Hull:
 
     def step(self, c, L, y, loss, rows, K, accuracy, guess=None) -> Step:
         """The minimiser to within `accuracy` in value. `guess`: the last step's row weights."""
+        free = None
         self.tries += 1
-        if self.hits or self.tries <= 10 or self.tries % 10 == 0:
+        if guess is None or len(loss.values) or self.hits or self.tries <= 10 or self.tries % 10 == 0:
             free = _step_without_domain(c, L, y, loss, rows, K)
             if self.inside(free.point):
                 self.hits += 1
                 return free
-        if self.earlier is not None and self.same_vertices >= 1:
-            vertices = self.earlier
-        elif len(rows.values) and guess is not None and len(guess) == len(rows.values):
-            vertices, _ = self._generate(
-                c + guess @ rows.slopes, L, y, loss, _no_rows(rows), K, accuracy, self._first(c, L, y)
-            )
+        if self.is_polytope:
+            vertices, step = self._generate(c, L, y, loss, rows, K, accuracy, self.earlier)
         else:
-            vertices = self._first(c, L, y)
-        vertices, step = self._generate(c, L, y, loss, rows, K, accuracy, vertices)
+            weights = guess if guess is not None else np.append(free.loss_weights, free.row_weights)
+            vertices, step = self._ascend(c, L, y, loss, rows, K, accuracy, weights)
         self._remember(vertices)
         return step
 
-    def _first(self, c, L, y):
-        return self.lmo(c + L * (self.centre - y))[None]
+    def _ascend(self, c, L, y, loss, rows, K, accuracy, weights):
+        """The dual: with the pieces' weights fixed the step is a projection, quick from a cold start, and a smooth
+        concave function of them, which BFGS maximises. Curved sets need this: vertices found for other weights are
+        of little use there."""
+        slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
+        curvature, of_loss = slopes @ slopes.T / L, len(loss.values)
+        none, closer = Pieces(slopes[:0], values[:0]), accuracy * (1e-3 if len(slopes) else 1.0)
+
+        def project(weights):
+            tilted = c + weights @ slopes
+            first = self.lmo(tilted + L * (self.centre - y))[None]
+            vertices, step = self._generate(tilted, L, y, none, none, K, closer, first)
+            move = step.point - y
+            return (
+                vertices,
+                step.point,
+                values + slopes @ move,
+                values @ weights + tilted @ move + 0.5 * L * (move @ move),
+            )
+
+        vertices, point, slack, dual = project(weights)
+        for _ in range(_ASCENTS):
+            answer = _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
+            missing = np.max(slack[:of_loss], initial=-np.inf) if of_loss else 0.0
+            missing += 2.0 * weights[of_loss:].sum() * answer.excess - weights @ slack
+            if len(slopes) == 0 or (missing <= accuracy and answer.excess <= 1e-8 * self.diameter):
+                break
+            towards = _best_weights(curvature, -slack - curvature @ weights, of_loss, K) - weights
+            for _ in range(_HALVINGS):
+                tried = project(weights + towards)
+                if tried[3] >= dual + 1e-4 * (slack @ towards) - 1e-13 * (abs(dual) + np.abs(weights @ values)):
+                    break
+                towards = 0.5 * towards
+            bend = slack - tried[2]
+            if bend @ towards > 1e-14 * np.linalg.norm(bend) * np.linalg.norm(towards):
+                pushed = curvature @ towards
+                curvature = curvature - np.outer(pushed, pushed) / (pushed @ towards)
+                curvature = curvature + np.outer(bend, bend) / (bend @ towards)
+            weights, (vertices, point, slack, dual) = weights + towards, tried
+        return vertices, answer
 
     def _generate(self, c, L, y, loss, rows, K, accuracy, vertices):
         while True:
             weights, step = _step_in_hull(vertices, c, L, y, loss, rows, K)
-            slope = (
-                c + L * (step.point - y) + step.loss_weights @ loss.slopes + step.row_weights @ rows.slopes
-            )
+            slope = c + L * (step.point - y) + step.loss_weights @ loss.slopes + step.row_weights @ rows.slopes
             vertex = self.lmo(slope)
-            proven = slope @ (step.point - vertex) <= accuracy
+            rounding = 1e-13 * self.diameter * np.linalg.norm(slope)
+            proven = slope @ (step.point - vertex) <= accuracy + rounding
             known = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.diameter
-            used = weights > _UNUSED * weights.max()
-            vertices = vertices[used]
+            vertices = vertices[weights > _UNUSED * weights.max()]
             if proven or known or len(vertices) >= _MOST_VERTICES:
                 return vertices, step
             vertices = np.concatenate([vertices, vertex[None]])
 
     def _remember(self, vertices):
-        if self.earlier is not None and self.same_vertices == 0:
+        if self.earlier is not None and not self.is_polytope:
             apart = np.abs(vertices[:, None] - self.earlier[None]).max(axis=2).min(axis=1)
-            self.same_vertices = int(np.mean(apart <= 1e-12 * self.diameter) > 0.5)
+            self.is_polytope = bool(np.mean(apart <= 1e-12 * self.diameter) > 0.5)
         self.earlier = vertices
 
 
@@ -133,43 +168,39 @@ def _step_in_hull(vertices, c, L, y, loss, rows, K):
     size = n + several + elastic
     Q = np.zeros((size, size))
     Q[:n, :n] = L * (arms @ arms.T)
-    cost = np.concatenate([arms @ c, np.ones(several), np.full(elastic, K)])
-    G = np.zeros((n + len(loss.values) + len(rows.values) + elastic, size))
-    G[:n, :n] = -np.eye(n)
-    h = np.concatenate([np.zeros(n), -loss.values, -rows.values, np.zeros(elastic)])
-    if several:
-        part = slice(n, n + len(loss.values))
-        G[part, :n], G[part, n] = loss.slopes @ arms.T, -1.0
-    if elastic:
-        part = slice(n + len(loss.values), len(G) - 1)
-        G[part, :n], G[part, -1] = rows.slopes @ arms.T, -1.0
-        G[-1, -1] = -1.0
-    u, multipliers = solve_quadratic(Q, cost, G, h, np.concatenate([np.ones(n), np.zeros(several + elastic)]))
+    cost = np.concatenate([arms @ c, np.full(elastic, K), np.ones(several)])
+    G = np.zeros((len(loss.values) + len(rows.values), size))
+    G[:, :n] = np.concatenate([loss.slopes, rows.slopes]) @ arms.T
+    G[: len(loss.values), n + elastic :] = -1.0
+    G[len(loss.values) :, n : n + elastic] = -1.0
+    h = -np.concatenate([loss.values, rows.values])
+    total_one = np.concatenate([np.ones(n), np.zeros(elastic + several)])
+    u, multipliers = solve_quadratic(Q, cost, n + elastic, G, h, total_one)
     weights = np.maximum(u[:n], 0.0)
     weights = weights / weights.sum()
     point = weights @ vertices
-    of_rows = multipliers[n + len(loss.values) :][: len(rows.values)]
-    return weights, _answer(point, y, multipliers[n : n + len(loss.values)], of_rows, rows)
+    return weights, _answer(point, y, multipliers[: len(loss.values)], multipliers[len(loss.values) :], rows)
 
 
 def _step_without_domain(c, L, y, loss, rows, K):
     """The step over the whole space, as a program in the weights of the pieces (its dual)."""
     slopes = np.concatenate([loss.slopes, rows.slopes])
-    of_loss, n = len(loss.values), len(slopes)
-    if n == 0:
-        weights = np.zeros(0)
-    else:
-        values = np.concatenate([loss.values, rows.values])
-        capped = np.concatenate([np.zeros(of_loss), np.ones(n - of_loss)])
-        G, h = np.concatenate([-np.eye(n), capped[None]]), np.append(np.zeros(n), K)
-        if of_loss == n:
-            G, h = G[:-1], h[:-1]
-        weights, _ = solve_quadratic(
-            slopes @ slopes.T / L, slopes @ c / L - values, G, h, 1.0 - capped if of_loss else None
-        )
-        weights = np.maximum(weights, 0.0)
+    values = np.concatenate([loss.values, rows.values])
+    weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, len(loss.values), K)
     point = y - (c + weights @ slopes) / L
-    return _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
+    return _answer(point, y, weights[: len(loss.values)], weights[len(loss.values) :], rows)
+
+
+def _best_weights(Q, cost, of_loss, K):
+    """The minimiser where the first `of_loss` weights sum to 1 and the others to K at most."""
+    if len(cost) == 0:
+        return np.zeros(0)
+    is_row = (np.arange(len(cost)) >= of_loss).astype(float)
+    elastic = int(of_loss < len(cost))
+    weights, _ = solve_quadratic(
+        Q, cost, len(cost), is_row[None][:elastic], np.full(elastic, K), 1.0 - is_row if of_loss else None
+    )
+    return np.maximum(weights, 0.0)
 
 
 def _answer(point, y, of_loss, of_rows, rows):

@@ -1,13 +1,14 @@
 """Exact ceilings of rational powers, also of integers that are traced."""
 
 from fractions import Fraction
+from typing import Any
 
 import jax.numpy as jnp
 
 from . import theory
 
 
-def ceil_power(n, exponent: Fraction):
+def ceil_power(n, exponent: Fraction) -> Any:
     """The smallest integer k with k >= n**exponent.
 
     Exact for Python integers. For traced ones, rounding decides between two neighbours and integer arithmetic

@@ -3,89 +3,84 @@
 import numpy as np
 
 _STEPS = 60
+_ENOUGH = 1e-13
 _SHORT_OF_BOUNDARY = 0.995
 
 
-def solve_quadratic(Q, c, G, h, a=None):
-    r"""The u and the multipliers $y \ge 0$ of $Gu \le h$ for $\min \frac12 u^\top Q u + c^\top u$,
-    $Gu \le h$, and $a^\top u = 1$ where `a` is given.
+def solve_quadratic(Q, c, positive, G, h, a=None):
+    r"""(u, y) for $\min \frac12 u^\top Q u + c^\top u$ subject to $Gu \le h$ (with multipliers $y \ge 0$), to
+    $u_i \ge 0$ for the first `positive` entries, and to $a^\top u = 1$ where `a` is given.
 
-    Q is positive semidefinite, and a strictly feasible point exists. All sizes are small: one factorisation of
-    Q's size per step. Answers are good to about 1e-12 of the size of the objective.
+    Q is positive semidefinite, and a strictly feasible point exists. One factorisation of Q's size per step;
+    good to about 1e-12 of the size of the objective.
     """
     scale = max(np.abs(Q).max(initial=0.0), np.abs(c).max(initial=0.0), 1e-300)
-    Q, c = Q / scale, c / scale
-    n, equal = len(c), a is not None
+    Q, c, n = Q / scale, c / scale, len(c)
+    equal = int(a is not None)
     a = np.zeros(n) if a is None else a
-    u = a / max(a @ a, 1.0)
-    slack = np.maximum(h - G @ u, 1.0)
-    y = np.ones(len(h))
-    nu = 0.0
     system = np.zeros((n + equal, n + equal))
-    if equal:
-        system[:n, n] = system[n, :n] = a
+    system[:n, n:] = a[:, None][:, :equal]
+    system[n:, :n] = system[:n, n:].T
+    diagonal = np.diag_indices(n)
+
+    def apply(u):  # all inequalities read apply(u) <= limit
+        return np.concatenate([-u[:positive], G @ u])
+
+    def adjoint(y):
+        answer = G.T @ y[positive:]
+        answer[:positive] -= y[:positive]
+        return answer
+
+    limit = np.concatenate([np.zeros(positive), h])
+    u, nu = a / max(a @ a, 1.0), 0.0
+    slack, y = np.maximum(limit - apply(u), 1.0), np.ones(len(limit))
     best, best_error = (u, y), np.inf
-    size = 1.0 + np.abs(h).max(initial=0.0)
 
     for _ in range(_STEPS):
-        dual_residual = Q @ u + c + nu * a + G.T @ y
-        primal_residual = G @ u + slack - h
-        equal_residual = (a @ u - 1.0) if equal else 0.0
-        complementarity = slack @ y / len(h)
-        error = max(
-            np.abs(dual_residual).max(),
-            np.abs(primal_residual).max() / size,
-            abs(equal_residual),
-            slack @ y,
-        )
-        if not np.isfinite(error):
-            break
+        dual = Q @ u + c + nu * a + adjoint(y)
+        primal = apply(u) + slack - limit
+        unbalanced = np.full(equal, a @ u - 1.0)
+        errors = [np.abs(dual).max(), np.abs(primal).max() / (1 + np.abs(h).max(initial=0.0)), slack @ y]
+        error = max(*errors, np.abs(unbalanced).max(initial=0.0))
         if error < best_error:
             best, best_error = (u, y), error
-        if error < 1e-14 or error > 1e6 * best_error:
+        if not error < 1e6 * best_error or error < _ENOUGH:
             break
 
         ratio = y / slack
-        system[:n, :n] = Q + G.T @ (ratio[:, None] * G)
-        system[:n, :n][np.diag_indices(n)] += 1e-15 * (1.0 + np.trace(system[:n, :n]) / n)
+        block = system[:n, :n]
+        block[:] = Q + G.T @ (ratio[positive:, None] * G)
+        block[diagonal] += np.concatenate([ratio[:positive], np.zeros(n - positive)])
+        block[diagonal] += 1e-15 * (1.0 + np.abs(block[diagonal]).max())
         try:
             inverse = np.linalg.inv(system)
         except np.linalg.LinAlgError:
             break
-
-        def direction(
-            target,
-            system=system,
-            inverse=inverse,
-            ratio=ratio,
-            slack=slack,
-            y=y,
-            dual_residual=dual_residual,
-            primal_residual=primal_residual,
-            equal_residual=equal_residual,
-        ):
-            right = -dual_residual - G.T @ (ratio * primal_residual - target / slack)
-            if equal:
-                right = np.append(right, -equal_residual)
-            answer = inverse @ right
-            answer += inverse @ (right - system @ answer)
-            du = answer[:n]
-            moved = primal_residual + G @ du
-            return du, (answer[n] if equal else 0.0), -moved, ratio * moved - target / slack
-
-        _, _, d_slack, dy = direction(y * slack)
+        state = (system, inverse, ratio, slack, dual, primal, unbalanced)
+        _, _, d_slack, dy = _direction(apply, adjoint, state, y * slack)
         step = min(_longest(slack, d_slack), _longest(y, dy))
-        predicted = (slack + step * d_slack) @ (y + step * dy) / len(h)
-        centring = (predicted / complementarity) ** 3
-        du, d_nu, d_slack, dy = direction(y * slack + d_slack * dy - centring * complementarity)
+        predicted = (slack + step * d_slack) @ (y + step * dy) / (slack @ y)
+        centring = predicted**3 * (slack @ y) / len(y)
+        du, d_nu, d_slack, dy = _direction(apply, adjoint, state, y * slack + d_slack * dy - centring)
         step = min(1.0, _SHORT_OF_BOUNDARY * min(_longest(slack, d_slack), _longest(y, dy)))
         u, nu, slack, y = u + step * du, nu + step * d_nu, slack + step * d_slack, y + step * dy
 
     u, y = best
-    return u, scale * y
+    return u, scale * y[positive:]
+
+
+def _direction(apply, adjoint, state, products):
+    """Newton's direction towards zero residuals and `products` = y * slack less its target."""
+    system, inverse, ratio, slack, dual, primal, unbalanced = state
+    right = np.concatenate([-dual - adjoint(ratio * primal - products / slack), -unbalanced])
+    answer = inverse @ right
+    answer += inverse @ (right - system @ answer)
+    du, d_nu = answer[: len(dual)], answer[len(dual) :].sum()
+    moved = primal + apply(du)
+    return du, d_nu, -moved, ratio * moved - products / slack
 
 
 def _longest(x, dx):
-    """The longest step up to 1 that keeps x + step dx >= 0 (just beyond 1 where nothing blocks)."""
+    """The longest step that keeps x + step dx >= 0, just above 1 where nothing blocks."""
     shrinking = dx < 0
     return min(1.0 / _SHORT_OF_BOUNDARY, float(np.min(-x[shrinking] / dx[shrinking], initial=np.inf)))

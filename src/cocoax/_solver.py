@@ -155,7 +155,7 @@ class Solver:
             if self.done:
                 return True
             lowest = min(lowest, L)
-            if L > 1e5 * lowest:
+            if 1e5 * lowest < L:
                 return False
             gain = (
                 x.loss
@@ -181,9 +181,7 @@ class Solver:
             if not affine and (move <= 0.1 * first_move or inner >= 30):
                 around, multiplier = new, weights
                 keep = (guess > 1e-9 * self.penalty) | (self._rows(new.point).values > -1e-9)
-                jacobian = self._linearize(
-                    new, keep & (np.arange(len(keep)) >= len(keep) - 10 * len(weights))
-                )
+                jacobian = self._linearize(new, keep & (np.arange(len(keep)) >= len(keep) - 10 * len(weights)))
                 inner, first_move, guess, momentum, beta, new_x = 0, None, None, 1.0, 0.0, new
             target = new_x.point + beta * (new_x.point - x.point)
             x = new_x
@@ -223,9 +221,7 @@ class Solver:
             vertex = self.hull.lmo(aggregate)
             weights = self._per_constraint(step.row_weights)
             self._raise_lower(
-                step.loss_weights @ model
-                + step.row_weights @ rows.values
-                - aggregate @ (step.point - vertex),
+                step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex),
                 weights,
             )
             new = self.objective.measure(step.point, zeros)

@@ -5,6 +5,7 @@ import operator
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 
 def is_shape(node):
@@ -34,7 +35,7 @@ def dot(x, y):
     return functools.reduce(operator.add, products)
 
 
-def norm(x, ord=2):
+def norm(x, ord: float = 2):
     """The l1, l2 or linf norm of all entries together."""
     leaves = jax.tree.leaves(x)
     if ord == 1:
@@ -77,4 +78,4 @@ def where(condition, x, y):
 
 def is_traced(*trees) -> bool:
     """Whether any leaf is abstract, so that its value cannot be looked at now."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))

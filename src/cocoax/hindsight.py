@@ -177,9 +177,7 @@ class _Objective:
         largest = [i for i in np.argsort(-multiplier)[:3] if multiplier[i] > 1e-6]
         parts = " + ".join(f"{multiplier[i]:.3g} * {names[i]}" for i in largest)
         more = " + ..." if np.sum(multiplier > 1e-6) > len(largest) else ""
-        kind = (
-            "" if self.benchmark == "every_round" else ("expected " if self.expected is not None else "mean ")
-        )
+        kind = "" if self.benchmark == "every_round" else ("expected " if self.expected is not None else "mean ")
         if self.benchmark == "every_round":
             multiplier = multiplier.reshape(self.horizon, self.problem.constraints)
         return InfeasibleError(

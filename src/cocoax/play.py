@@ -98,29 +98,29 @@ def _begin(problem, learner, environment, key, horizon, start):
 
 @functools.partial(jax.jit, static_argnums=(4, 5, 6))
 def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
-    is_environment = isinstance(rounds, Environment)
+    if isinstance(rounds, Environment):
+        recorded, emit = None, rounds.emit
+    else:
+        recorded, emit = rounds, None
+        state = Progress(state, None, None, None)
 
     def one_round(carry, given):
         state, average = carry
         index, data = given
-        learner_state = state.learner if is_environment else state
-        decision = learner.decision(learner_state)
-        if is_environment:
-            emit_key = jax.random.fold_in(state.key, state.round)
-            environment_state, data = rounds.emit(state.environment, decision, emit_key)
-        learner_state, outcome = learner.observe(problem, learner_state, data)
-        average = tree.mix(average, decision, 1 / (index + 1))
-        if is_environment:
-            state = Progress(learner_state, environment_state, state.key, state.round + 1)
+        decision = learner.decision(state.learner)
+        if emit is None:
+            environment, number = None, None
         else:
-            state = learner_state
+            environment, data = emit(state.environment, decision, jax.random.fold_in(state.key, state.round))
+            number = state.round + 1
+        learner_state, outcome = learner.observe(problem, state.learner, data)
+        average = tree.mix(average, decision, 1 / (index + 1))
         kept = (decision if keep_decisions else None, data if keep_rounds else None)
-        return (state, average), (outcome, kept)
+        return (Progress(learner_state, environment, state.key, number), average), (outcome, kept)
 
-    first = learner.decision(state.learner if is_environment else state)
-    given = (jnp.arange(length), None if is_environment else rounds)
+    average = tree.zeros_like(learner.decision(state.learner))
     (state, average), (outcomes, (decisions, kept_rounds)) = jax.lax.scan(
-        one_round, (state, tree.zeros_like(first)), given, length=length
+        one_round, (state, average), (jnp.arange(length), recorded), length=length
     )
     bad = ~outcomes.finite
     return Game(
@@ -129,11 +129,11 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
         multiplier=outcomes.multiplier,
         lmo_calls=outcomes.lmo_calls,
         gradient_calls=outcomes.gradient_calls,
-        decision=learner.decision(state.learner if is_environment else state),
+        decision=learner.decision(state.learner),
         average=average,
         decisions=decisions,
         rounds=kept_rounds,
-        state=state,
+        state=state.learner if emit is None else state,
         bad_round=jnp.where(bad.any(), jnp.argmax(bad), -1),
         problem=problem if keep_rounds else None,
         names=problem.names,
@@ -163,9 +163,10 @@ def _environment_length(horizon):
 
 
 def _check_start(problem, start):
-    if start is not None and not tree.is_traced(start, problem):
-        if not bool(problem.domain.contains(first_decision(problem, start), 1e-4)):
-            raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
+    if start is None or tree.is_traced(start, problem):
+        return
+    if not bool(problem.domain.contains(first_decision(problem, start), 1e-4)):
+        raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
 
 
 def _check_length(learner, state, length):

@@ -30,7 +30,7 @@ class Regularity(eqx.Module):
     constraint_bound: Float[Array, ""] | None
     norm: float = eqx.field(static=True)
 
-    def __init__(self, lipschitz=None, smoothness=None, constraint_bound=None, norm=2):
+    def __init__(self, lipschitz=None, smoothness=None, constraint_bound=None, norm: float = 2):
         if norm not in (2, float("inf")):
             raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm}")
         self.lipschitz = _constant(lipschitz, "lipschitz")
@@ -100,12 +100,10 @@ class Problem(eqx.Module):
                 "domains.from_lmo"
             )
         self.domain = domain
-        self.loss = _callable(loss, "loss")
-        self.constraint = None if constraint is None else _callable(constraint, "constraint")
-        self.loss_grad = None if loss_grad is None else _callable(loss_grad, "loss_grad")
-        self.constraint_grad = (
-            None if constraint_grad is None else _callable(constraint_grad, "constraint_grad")
-        )
+        self.loss = as_pytree(loss, "loss")
+        self.constraint = None if constraint is None else as_pytree(constraint, "constraint")
+        self.loss_grad = None if loss_grad is None else as_pytree(loss_grad, "loss_grad")
+        self.constraint_grad = None if constraint_grad is None else as_pytree(constraint_grad, "constraint_grad")
         self.regularity = _regularities(regularity)
         self.names = () if constraint is None else _names(constraints)
 
@@ -125,15 +123,13 @@ class Problem(eqx.Module):
     def linearize(self, x: Point, round: Round):
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
-            (loss, constraint), pull = jax.vjp(lambda point: self.values(point, round), x)
-            return loss, constraint, lambda a, b: pull((a, b))[0]
+            (loss, constraint), vjp = jax.vjp(lambda point: self.values(point, round), x)
+            return loss, constraint, lambda a, b: vjp((a, b))[0]
         loss, constraint = self.values(x, round)
         loss_gradient, constraint_gradients = self.gradients(x, round)
 
         def pull(a, b):
-            return jax.tree.map(
-                lambda f, g: a * f + jnp.tensordot(b, g, axes=1), loss_gradient, constraint_gradients
-            )
+            return jax.tree.map(lambda f, g: a * f + jnp.tensordot(b, g, axes=1), loss_gradient, constraint_gradients)
 
         return loss, constraint, pull
 
@@ -194,8 +190,8 @@ class Problem(eqx.Module):
         return answer
 
 
-def _callable(function, name):
-    """As a PyTree without function leaves: plain functions become part of the tree's structure."""
+def as_pytree(function, name) -> Any:
+    """A callable as a PyTree without function leaves: plain functions become part of the tree's structure."""
     if not callable(function):
         raise ProblemError(f"{name} must be callable as {name}(x, round), got {type(function).__name__}")
     is_pytree = isinstance(function, eqx.Module | jax.tree_util.Partial)
@@ -239,6 +235,15 @@ class Environment(eqx.Module):
     def emit(self, state, decision: Point, key) -> tuple[Any, Round]:
         """The next state, and the round that answers `decision`."""
 
+    def draw(self, horizon: int, key, decision: Point = None) -> Round:
+        """`horizon` rounds with a leading axis, against one decision that never changes."""
+        init_key, emit_key = jax.random.split(key)
+
+        def one_round(state, t):
+            return self.emit(state, decision, jax.random.fold_in(emit_key, t))
+
+        return jax.lax.scan(one_round, self.init(init_key), jnp.arange(horizon))[1]
+
 
 class Sampler(Environment):
     """Independent rounds: `sample(key)` draws one.
@@ -253,7 +258,7 @@ class Sampler(Environment):
     sample: Callable
 
     def __init__(self, sample):
-        self.sample = _callable(sample, "sample")
+        self.sample = as_pytree(sample, "sample")
 
     def init(self, key):
         return ()

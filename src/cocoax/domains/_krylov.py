@@ -63,7 +63,8 @@ def top_eigenvector(product: Callable, first: Float[Array, " n"]) -> Float[Array
         ritz, restarts = state
         return lanczos(product, ritz.vector, _STEPS), restarts + 1
 
-    ritz, _ = jax.lax.while_loop(go_on, restart, (lanczos(product, first, _STEPS), jnp.asarray(0)))
+    unknown = Ritz(first, jnp.asarray(jnp.inf, first.dtype))
+    ritz, _ = jax.lax.while_loop(go_on, restart, (unknown, jnp.asarray(0)))
     return ritz.vector
 
 

@@ -160,8 +160,7 @@ class Box(AbstractDomain):
             self.lower, self.upper = jnp.broadcast_arrays(lower, upper)
         except ValueError:
             raise DomainError(
-                f"lower and upper must have one shape, or one of them be a number, got {lower.shape} "
-                f"and {upper.shape}"
+                f"lower and upper must have one shape, or one of them be a number, got {lower.shape} and {upper.shape}"
             ) from None
         if not tree.is_traced(lower, upper) and bool(jnp.any(self.lower > self.upper)):
             first = tuple(int(i) for i in np.argwhere(self.lower > self.upper)[0])

@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from .. import _tree as tree
 from ..errors import DomainError
@@ -73,11 +74,11 @@ class AbstractDomain(eqx.Module):
         """Some vertex: the first guess."""
 
     @abc.abstractmethod
-    def diameter(self, ord: int):
+    def diameter(self, ord: int) -> Array:
         """max |x - y| over X in the l1 (`ord=1`) or l2 (`ord=2`) norm."""
 
     @abc.abstractmethod
-    def contains(self, x: Point, tol: float = 1e-6):
+    def contains(self, x: Point, tol: float = 1e-6) -> Array:
         """Whether x lies in X, to `tol` relative to the size of X."""
 
     def start(self) -> Point:
@@ -90,9 +91,7 @@ class AbstractDomain(eqx.Module):
 
     def project(self, x: Point) -> Point:
         """The nearest point of X in the l2 norm, where that is cheap and exact."""
-        raise DomainError(
-            f"{type(self).__name__} has no cheap exact projection; choose a projection-free primal"
-        )
+        raise DomainError(f"{type(self).__name__} has no cheap exact projection; choose a projection-free primal")
 
 
 def check_norm(ord):

@@ -86,6 +86,4 @@ class ProductVertex(AbstractVertex):
         return self._map(lambda vertex: vertex.combine(weights))
 
     def _map(self, function, *trees):
-        return jax.tree.map(
-            function, self.blocks, *trees, is_leaf=lambda node: isinstance(node, AbstractVertex)
-        )
+        return jax.tree.map(function, self.blocks, *trees, is_leaf=lambda node: isinstance(node, AbstractVertex))

@@ -1,6 +1,6 @@
 """The virtual queue of drift-plus-penalty methods (Yu, Neely, Wei, 2017)."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -17,7 +17,7 @@ class VirtualQueue(AbstractDual):
     loss_weight: Float[Array, ""]  # V
     predictable: ClassVar[bool] = True
 
-    def __init__(self, loss_weight=1.0):
+    def __init__(self, loss_weight: Any = 1.0):
         self.loss_weight = jnp.asarray(loss_weight, float)
 
     def init(self, constraints, dtype):

@@ -75,9 +75,7 @@ class AbstractLearner(eqx.Module):
         """The next decision."""
 
     @abc.abstractmethod
-    def observe(
-        self, problem: Problem, state, round: Round, *, played: Point | None = None
-    ) -> tuple[Any, Outcome]:
+    def observe(self, problem: Problem, state, round: Round, *, played: Point | None = None) -> tuple[Any, Outcome]:
         """Learn from a round. `played` is what was really done, when it was not the decision."""
 
     def rounds_left(self, state) -> Int[Array, ""] | None:
@@ -118,8 +116,9 @@ class Reveal:
         return Reveal(self.problem, sample(self.round), self.weights, None, None)
 
     def gradient(self, x):
-        known = self._pull is not None and x is self.played
-        pull = self._pull if known else self.problem.linearize(x, self.round)[2]
+        pull = self._pull if x is self.played else None
+        if pull is None:
+            pull = self.problem.linearize(x, self.round)[2]
         return pull(self.weights.loss, self.weights.constraint)
 
     def parts(self, x):

@@ -184,9 +184,7 @@ class PDMFW(AbstractLearner):
 
         def scale_for(weights, horizon, capacity):
             level = theory.pdmfw_level(horizon.astype(float), self.beta)
-            margin = theory.pdmfw_size(level, 1.0, dimension, noise.name) / noise.size(
-                1.0, horizon, dimension
-            )
+            margin = theory.pdmfw_size(level, 1.0, dimension, noise.name) / noise.size(1.0, horizon, dimension)
             return Scale(margin * known.lipschitz, known.smoothness, horizon, capacity)
 
         return scale_for

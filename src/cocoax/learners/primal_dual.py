@@ -39,9 +39,7 @@ def begin_rounds(problem, primal, rule, scale_for, horizon, start, key) -> Round
     return RoundsState(state, dual, rule, horizon.rounds, horizon.capacity, one, key)
 
 
-def observe_round(
-    problem, primal, scale_for, state: RoundsState, round, played
-) -> tuple[RoundsState, Outcome]:
+def observe_round(problem, primal, scale_for, state: RoundsState, round, played) -> tuple[RoundsState, Outcome]:
     """Values, weigh, step, settle."""
     rule = state.rule
     played = primal.decision(state.primal) if played is None else played

@@ -29,14 +29,16 @@ class PDOGD(AbstractLearner):
     def __init__(self, *, theta_scale=1.0):
         self.theta_scale = parameter(theta_scale, "theta_scale", 0, float("inf"))
 
+    def _lipschitz(self, problem) -> Array:
+        return problem.constants(2, ("lipschitz",), "PDOGD").lipschitz
+
     def _scale_for(self, problem):
-        known = problem.constants(2, ("lipschitz",), "PDOGD")
-        return lambda weights, horizon, capacity: Scale(known.lipschitz, jnp.inf, horizon, capacity)
+        lipschitz = self._lipschitz(problem)
+        return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
 
     def init(self, problem, *, key, horizon=None, start=None):
         horizon = planned(horizon, "PDOGD")
-        lipschitz = problem.constants(2, ("lipschitz",), "PDOGD").lipschitz
-        theta = 6 * problem.domain.diameter(2) * lipschitz / horizon.rounds.astype(float) ** 0.5
+        theta = 6 * problem.domain.diameter(2) * self._lipschitz(problem) / horizon.rounds.astype(float) ** 0.5
         theta = theta * max(problem.constraints, 1) * self.theta_scale
         rule = RegularizedAscent(theta, 1 / (theta * (horizon.rounds + 2)))
         return begin_rounds(problem, OGD(), rule, self._scale_for(problem), horizon, start, key)
@@ -64,7 +66,7 @@ class DPP(AbstractLearner):
         def scale_for(weights, horizon, capacity):
             # the bound for which OGD's step is 1 / 2T
             lipschitz = 2 * problem.domain.diameter(2) * horizon.astype(float) ** 0.5
-            return Scale(lipschitz, jnp.inf, horizon, capacity)
+            return Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
 
         return scale_for
 

@@ -38,11 +38,9 @@ class Cost(eqx.Module):
         )
 
 
-def cost(lmo_calls=0, gradient_calls=0, finite=True):
+def cost(lmo_calls: Any = 0, gradient_calls: Any = 0, finite: Any = True) -> Cost:
     """A `Cost` from plain numbers."""
-    return Cost(
-        jnp.asarray(lmo_calls, jnp.int32), jnp.asarray(gradient_calls, jnp.int32), jnp.asarray(finite, bool)
-    )
+    return Cost(jnp.asarray(lmo_calls, jnp.int32), jnp.asarray(gradient_calls, jnp.int32), jnp.asarray(finite, bool))
 
 
 class Revealed(Protocol):
@@ -112,9 +110,7 @@ class AbstractPrimal(eqx.Module):
         """The next decision."""
 
     @abc.abstractmethod
-    def step(
-        self, domain: AbstractDomain, state, revealed: Revealed, next_scale: Scale, *, key
-    ) -> tuple[Any, Cost]:
+    def step(self, domain: AbstractDomain, state, revealed: Revealed, next_scale: Scale, *, key) -> tuple[Any, Cost]:
         """Learn from the revealed loss and prepare the next decision."""
 
     @abc.abstractmethod

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from .. import _tree as tree
 from .. import theory
 from ..domains.base import AbstractVertex, Point
+from ..problem import as_pytree
 from .base import AbstractPrimal, cost, first_guess
 from .perturbation import AbstractPerturbation, named_perturbation, perturbed_leaders, repeat
 
@@ -41,8 +42,7 @@ class MORGFW(AbstractPrimal):
     alpha: ClassVar[Fraction] = Fraction(1, 2)
 
     def __init__(self, sample=None, perturbation="ball"):
-        is_pytree = sample is None or isinstance(sample, eqx.Module)
-        self.sample = sample if is_pytree else jax.tree_util.Partial(sample)
+        self.sample = None if sample is None else as_pytree(sample, "sample")
         self.noise = named_perturbation(perturbation)
 
     @property
@@ -76,13 +76,14 @@ class MORGFW(AbstractPrimal):
 
     def _estimates(self, state, revealed, key):
         points = inner_points(state.anchor, state.vertices)
-        if self.sample is None:
+        sample = self.sample
+        if sample is None:
             return jax.vmap(revealed.gradient)(points)
         count = jax.tree.leaves(points)[0].shape[0]
         before = jax.tree.map(lambda x: jnp.concatenate([x[:1], x[:-1]]), points)
 
         def both(point, previous, key):
-            sampled = revealed.sampled(lambda round: self.sample(round, key))
+            sampled = revealed.sampled(lambda round: sample(round, key))
             return sampled.gradient(point), sampled.gradient(previous)
 
         here, there = jax.vmap(both)(points, before, jax.random.split(key, count))

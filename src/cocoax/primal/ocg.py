@@ -50,9 +50,7 @@ class OCG(AbstractPrimal):
         horizon = next_scale.horizon.astype(kind)
         eta = domain.diameter(2) / (2 * next_scale.lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, 2 / jnp.sqrt(state.round.astype(kind)))
-        direction = tree.add(
-            tree.scale(eta, state.total), tree.scale(2.0, tree.sub(state.point, state.anchor))
-        )
+        direction = tree.add(tree.scale(eta, state.total), tree.scale(2.0, tree.sub(state.point, state.anchor)))
         vertex = domain.lmo(direction, state.vertex)
         sigma = jnp.where(tree.norm(direction, jnp.inf) > 0, sigma, 0.0)
         gradient = revealed.gradient(revealed.played)

@@ -1,4 +1,4 @@
-"""Online gradient descent with projections (Zinkevich, 2003): the reference that projection-free methods are measured by."""
+"""Online gradient descent (Zinkevich, 2003), with projections: the reference."""
 
 from fractions import Fraction
 from typing import ClassVar

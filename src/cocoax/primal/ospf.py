@@ -45,10 +45,7 @@ class OSPF(AbstractPrimal):
         return theory.constants.ospf(domain.diameter(2), domain.dimension)
 
     def init(self, domain, scale, *, start, key, warm=None):
-        if warm is None:
-            guesses = repeat(first_guess(domain, start), _block(scale.capacity))
-        else:
-            guesses = warm.vertices
+        guesses = repeat(first_guess(domain, start), _block(scale.capacity)) if warm is None else warm.vertices
         return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
 
     def decision(self, state):

@@ -42,10 +42,7 @@ class SFTPL(AbstractPrimal):
         return ceil_power(horizon, Fraction(1, 2)) if self.smooth else horizon
 
     def init(self, domain, scale, *, start, key, warm=None):
-        if warm is None:
-            guesses = repeat(first_guess(domain, start), self._samples(scale.capacity))
-        else:
-            guesses = warm.vertices
+        guesses = repeat(first_guess(domain, start), self._samples(scale.capacity)) if warm is None else warm.vertices
         return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
 
     def decision(self, state):

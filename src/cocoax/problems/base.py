@@ -5,8 +5,8 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 
-from ..hindsight import Comparator, hindsight
-from ..problem import Environment, Problem, Round, Sampler
+from ..hindsight import Comparator, fixed, hindsight
+from ..problem import Environment, Problem, Round
 
 
 class Instance(eqx.Module):
@@ -16,21 +16,16 @@ class Instance(eqx.Module):
     """
 
     problem: Problem
-    sampler: Sampler
+    environment: Environment  # for play(..., horizon=T): rounds are drawn as they are played
     optimum: jax.Array | None  # x*, where it is known
     expected_constraint: Callable | None  # x -> E g(x), where it is known
 
-    @property
-    def environment(self) -> Environment:
-        """For `play(..., horizon=T)`: rounds are drawn as they are played."""
-        return self.sampler
-
     def rounds(self, horizon: int, key) -> Round:
         """`horizon` rounds, drawn beforehand."""
-        return jax.vmap(self.sampler.sample)(jax.random.split(key, horizon))
+        return self.environment.draw(horizon, key)
 
     def comparator(self, rounds: Round, **options) -> Comparator:
         """The best fixed decision for these rounds, from what is known or by `hindsight`."""
         if self.optimum is not None:
-            return Comparator.fixed(self.problem, rounds, self.optimum)
+            return fixed(self.problem, rounds, self.optimum)
         return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)

@@ -19,6 +19,18 @@ def _constraint(x, r):
     return jnp.vdot(r["exposure"], x) - r["budget"]
 
 
+def _subset(key, n, size):
+    """`size` different numbers below n, every such set equally likely (Floyd's algorithm)."""
+    uniform = jax.random.uniform(key, (size,))
+
+    def draw(i, chosen):
+        last = n - size + i
+        number = jnp.minimum((uniform[i] * (last + 1)).astype(jnp.int32), last)
+        return chosen.at[i].set(jnp.where(jnp.any(chosen == number), last, number))
+
+    return jax.lax.fori_loop(0, size, draw, jnp.full(size, -1, jnp.int32))
+
+
 class _Rounds(eqx.Module):
     truth: Float[Array, "rows cols"]
     drift: Float[Array, "rows cols"]  # E[exposure]
@@ -28,11 +40,8 @@ class _Rounds(eqx.Module):
 
     def __call__(self, key):
         entry_key, exposure_key = jax.random.split(key)
-        order = jax.random.bits(entry_key, (self.truth.size,), jnp.uint32)
-        entries = jax.lax.top_k(order, self.observed)[1]
-        exposure = self.drift + self.noise * jax.random.uniform(
-            exposure_key, self.truth.shape, self.truth.dtype, -1, 1
-        )
+        entries = _subset(entry_key, self.truth.size, self.observed)
+        exposure = self.drift + self.noise * jax.random.uniform(exposure_key, self.truth.shape, self.truth.dtype, -1, 1)
         ratings = self.truth.reshape(-1)[entries]
         return {"entries": entries, "ratings": ratings, "exposure": exposure, "budget": self.budget}
 
@@ -45,10 +54,8 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.drift, x) - self.budget
 
 
-def matrix_completion(
-    key, *, rows=50, cols=50, radius=5.0, observed=100, rank=None, binding=False
-) -> Instance:
-    r"""$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$ over $\|X\|_*\le k$, with $g_t(X) = \langle G^t, X\rangle - b$.
+def matrix_completion(key, *, rows=50, cols=50, radius=5.0, observed=100, rank=None, binding=False) -> Instance:
+    r"""$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$, $\|X\|_*\le k$, $g_t(X) = \langle G^t, X\rangle - b$.
 
     M is Gaussian (of the given rank) with nuclear norm 1, $B_t$ is `observed` entries drawn without repetition.
 

@@ -11,7 +11,7 @@ from ..errors import DomainError
 
 
 def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
-    """Raise `AssertionError`, with the broken promise, unless `domain` is what the other parts take it for.
+    """Raise `AssertionError`, with the broken promises, unless `domain` is what the other parts take it for.
 
     **Arguments:**
 
@@ -25,215 +25,167 @@ def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
     >>> from cocoax.domains import ProbabilitySimplex
     >>> check_domain(ProbabilitySimplex(4), key=jax.random.key(0))
     """
-    _check_start(domain)
-    for dtype in (jnp.float32, jnp.float64) if jax.config.read("jax_enable_x64") else (jnp.float32,):
+    x64 = jnp.result_type(float) == jnp.float64
+    for dtype in (jnp.float32, jnp.float64) if x64 else (jnp.float32,):
         asked = _directions(domain, key, directions, dtype)
-        answers = _Answers(domain, asked, dtype)
-        _check_vertices(domain, answers)
-        _check_optimal(answers, reference)
-        _check_scales(domain, answers)
-        _check_zero(domain, answers)
-        _check_loop(domain, answers)
-        _check_guess(domain, answers, key)
-        _check_support(domain, answers)
-        _check_diameters(domain, answers)
-        _check_projection(domain, answers, key)
-
-
-class _Answers:
-    """The vertices for a stack of directions, as points and as values."""
-
-    def __init__(self, domain, asked, dtype):
-        self.asked, self.dtype = asked, dtype
-        self.vertices = _lmo(domain, asked)
-        self.points = jax.vmap(lambda vertex: vertex.dense())(self.vertices)
-        self.values = _dots(self.vertices, asked)
-        # the largest |<direction, v>| that could be, which errors of values are measured by
-        self.size = np.asarray(jax.vmap(tree.norm)(asked) * jnp.max(jax.vmap(tree.norm)(self.points)))
-        self.tol = 1e-8 if dtype == jnp.float64 else 2e-5
-
-    def number(self, index, stack):
-        return jax.tree.map(lambda leaf: leaf[index], stack)
-
-    @property
-    def count(self):
-        return len(self.size)
+        tol = 1e-8 if dtype == jnp.float64 else 2e-5
+        values, sizes, excesses = jax.tree.map(np.asarray, eqx.filter_jit(_measure)(domain, asked, tol))
+        if reference is not None:
+            answers = [reference(jax.tree.map(lambda leaf, i=i: leaf[i], asked)) for i in range(directions)]
+            excesses["lmo is not the reference's"] = abs(values - answers) / (max(tol, 1e-6) * sizes)
+        broken = [
+            f"{promise} (direction {np.argmax(excess)}: {np.max(excess):.3g} times what {jnp.dtype(dtype)} allows)"
+            for promise, excess in excesses.items()
+            if not np.all(excess <= 1)
+        ]
+        if broken:
+            raise AssertionError(f"{type(domain).__name__}: {'; '.join(broken)}")
 
 
 def _directions(domain, key, count, dtype):
     """Gaussian directions, every fourth rounded to -1, 0 or 1, so that it has ties, and a constant one."""
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
-    keys = jax.random.split(key, len(shapes))
-    drawn = []
-    for leaf_key, shape in zip(keys, shapes):
-        values = np.array(jax.random.normal(leaf_key, (count, *shape), dtype))
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    drawn = [rng.standard_normal((count, *shape)) for shape in shapes]
+    for values in drawn:
         values[::4] = np.clip(np.round(values[::4]), -1, 1)
         values[-1] = 1
-        drawn.append(jnp.asarray(values))
-    return jax.tree.unflatten(structure, drawn)
+    return jax.tree.unflatten(structure, [jnp.asarray(values, dtype) for values in drawn])
 
 
-def _check_start(domain):
-    start = domain.start()
-    _require(_shapes(start) == domain.shape, f"start has shapes {_shapes(start)}, not {domain.shape}")
-    _require(_inside(domain, start, 1e-5), f"start lies outside: {start}")
+def _measure(domain, asked, tol):
+    """The minima; the sizes that errors are measured by; and for each promise by how much every direction
+    breaks it, 1 being what rounding allows."""
+    dtype = tree.dtype(asked)
+    nearby = jax.tree.map(lambda leaf: leaf + 1e-3 * jnp.roll(leaf, 1, axis=0), asked)
+    scales = {"flipped": -1.0, "huge": 1e20, "tiny": 1e-20}
+    questions = [asked, nearby, *(tree.scale(factor, asked) for factor in scales.values())]
+    vertices = jax.vmap(domain.lmo)(jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *questions))
+    vertices, near, flipped, huge, tiny = _split(vertices, len(questions))
+    points = _dense(vertices)
+
+    values = _dots(asked, points)
+    reach = jnp.max(jax.vmap(tree.norm)(points))
+    norms = jax.vmap(tree.norm)(asked)
+    sizes = jnp.where(norms > 0, norms, 1) * reach
+    start = tree.astype(domain.start(), dtype)
+    _same("start", _shapes(start), domain.shape)
+    _same("a vertex", _kinds(jax.tree.map(lambda leaf: leaf[0], points)), _kinds(start))
+
+    def off(found, expected):
+        return jnp.abs(found - expected) / (tol * sizes)
+
+    def apart(x, y):
+        return jax.vmap(lambda a, b: tree.norm(tree.sub(a, b)))(x, y) / (tol * (reach + tree.norm(start)))
+
+    mixed = jax.vmap(lambda vertex: vertex.mix(start, 0.3))(vertices)
+    weights = jnp.linspace(-1, 1, len(values), dtype=dtype)[None, :]
+    summed = jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
+    excesses = {
+        "start lies outside": _outside(domain, jax.tree.map(lambda leaf: leaf[None], start), tol),
+        "a vertex lies outside": _outside(domain, points, tol),
+        "dot is not that of the dense vertex": off(jax.vmap(lambda v, d: v.dot(d))(vertices, asked), values),
+        "mix is not that of the dense vertex": apart(
+            mixed, jax.vmap(lambda point: tree.mix(start, point, 0.3))(points)
+        ),
+        "combine is not that of the dense vertices": apart(vertices.combine(weights), summed) / len(values),
+        "lmo is beaten by another vertex": (values - jnp.min(_all_dots(asked, points), axis=1)) / (tol * sizes),
+        "a direction scaled by 1e20 has another minimum": off(_dots(asked, _dense(huge)), values),
+        "a direction scaled by 1e-20 has another minimum": off(_dots(asked, _dense(tiny)), values),
+        "support is not the largest value": off(jax.vmap(domain.support)(asked), _dots(asked, _dense(flipped))),
+    }
+    looped = jax.lax.map(lambda direction: domain.lmo(direction).dense(), asked)
+    excesses["vmap is not a loop"] = off(_dots(asked, looped), values)
+    excesses |= _measure_guess(domain, vertices, nearby, _dots(nearby, _dense(near)), sizes, tol)
+    excesses |= _measure_diameters(domain, points, _dense(flipped), tol)
+    excesses |= _measure_projection(domain, tree.add(points, tree.scale(3.0, asked)), points, tol)
+    return values, sizes, excesses
 
 
-def _check_vertices(domain, answers):
-    x, step = tree.astype(domain.start(), answers.dtype), 0.3
-    for index in range(min(answers.count, 10)):
-        vertex, point = answers.number(index, answers.vertices), answers.number(index, answers.points)
-        direction = answers.number(index, answers.asked)
-        _require(
-            tree.dtype(point) == answers.dtype, f"{answers.dtype} asked, but {tree.dtype(point)} answered"
-        )
-        _require(_shapes(point) == _shapes(x), f"a vertex has shapes {_shapes(point)}, not {_shapes(x)}")
-        _require(_inside(domain, point, 10 * answers.tol), f"a vertex lies outside: {point}")
-        apart = abs(vertex.dot(direction) - tree.dot(direction, point))
-        _require(apart <= answers.tol * answers.size[index], f"dot and dense differ by {apart}")
-        apart = _distance(vertex.mix(x, step), tree.mix(x, point, step))
-        _require(apart <= answers.tol * (1 + tree.norm(point)), f"mix and dense differ by {apart}")
-    weights = jnp.linspace(-1, 1, answers.count, dtype=answers.dtype)
-    sums = jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), answers.points)
-    apart = _distance(answers.vertices.combine(weights), sums)
-    _require(apart <= answers.tol * (1 + tree.norm(answers.points)), f"combine and dense differ by {apart}")
+def _measure_guess(domain, guesses, nearby, minima, sizes, tol):
+    """From the answer to a direction close by; then asked zero, with and without it."""
+    guess = jax.tree.map(lambda leaf: leaf[0], guesses)
+    _same("vertex()", _kinds(tree.astype(domain.vertex(), tree.dtype(nearby))), _kinds(guess))
+    zero = tree.zeros_like(nearby)
+    questions = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), nearby, zero)
+    answers = jax.vmap(domain.lmo)(questions, jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), guesses))
+    _same("an answer from a guess", _kinds(jax.tree.map(lambda leaf: leaf[0], answers)), _kinds(guess))
+    warm, still = _split(answers, 2)
+    cold = jax.vmap(domain.lmo)(jax.tree.map(lambda leaf: leaf[:1], zero))
+    return {
+        "a good guess costs more than 1% of the largest value": (_dots(nearby, _dense(warm)) - minima) / (0.01 * sizes),
+        "an answer from a guess lies outside": _outside(domain, _dense(warm), tol),
+        "the zero direction has no answer": _outside(domain, _dense(cold), tol),
+        "the zero direction destroys a guess": _outside(domain, _dense(still), tol),
+    }
 
 
-def _check_optimal(answers, reference):
-    for index in range(answers.count):
-        direction = answers.number(index, answers.asked)
-        if reference is None:
-            best = jnp.min(jax.vmap(lambda point, d=direction: tree.dot(d, point))(answers.points))
-            excess = answers.values[index] - best
-        else:
-            excess = abs(answers.values[index] - reference(direction))
-        _require(
-            excess <= max(answers.tol, 1e-6 if reference else 0) * answers.size[index],
-            f"lmo is off by {excess} in the direction {direction}",
-        )
-
-
-def _check_scales(domain, answers):
-    for factor in (1e20, 1e-20):
-        values = _dots(_lmo(domain, tree.scale(factor, answers.asked)), answers.asked)
-        _require_values(values, answers.values, answers, f"a direction scaled by {factor} has another answer")
-
-
-def _check_zero(domain, answers):
-    zero = tree.zeros_like(answers.number(0, answers.asked))
-    for name, guess in (("no guess", None), ("a guess", answers.number(0, answers.vertices))):
-        point = domain.lmo(zero, guess).dense()
-        _require(tree.all_finite(point), f"the zero direction with {name} gives {point}")
-        _require(
-            _inside(domain, point, 10 * answers.tol),
-            f"the zero direction with {name} leaves the set: {point}",
-        )
-
-
-def _check_loop(domain, answers):
-    alone = eqx.filter_jit(lambda direction: domain.lmo(direction).dense())
-    for index in range(min(answers.count, 10)):
-        apart = tree.dot(
-            answers.number(index, answers.asked),
-            tree.sub(alone(answers.number(index, answers.asked)), answers.number(index, answers.points)),
-        )
-        _require(
-            abs(apart) <= answers.tol * answers.size[index],
-            f"under vmap the answer's value is off by {apart}",
-        )
-
-
-def _check_guess(domain, answers, key):
-    nearby = jax.tree.map(
-        lambda leaf: leaf + 1e-3 * jax.random.normal(key, leaf.shape, leaf.dtype), answers.asked
-    )
-    warm = eqx.filter_jit(jax.vmap(lambda direction, guess: domain.lmo(direction, guess)))(
-        nearby, answers.vertices
-    )
-    for guess, answer in ((answers.vertices, warm), (domain.vertex(), domain.lmo(domain.start()))):
-        _require(_kinds(guess) == _kinds(answer), f"a guess {_kinds(guess)} becomes {_kinds(answer)}")
-    excess = (_dots(warm, nearby) - _dots(_lmo(domain, nearby), nearby)) / answers.size
-    _require(excess.max() <= 1e-2, f"a good guess costs {excess.max()} of the largest value")
-
-
-def _check_support(domain, answers):
-    values = eqx.filter_jit(jax.vmap(lambda direction: domain.support(tree.scale(-1, direction))))(
-        answers.asked
-    )
-    _require_values(-values, answers.values, answers, "support(-direction) is not -min <direction, v>")
-
-
-def _check_diameters(domain, answers):
-    opposite = jax.vmap(lambda vertex: vertex.dense())(_lmo(domain, tree.scale(-1, answers.asked)))
+def _measure_diameters(domain, points, opposite, tol):
+    widths = {}
     for ord in (1, 2):
         try:
-            diameter = float(domain.diameter(ord))
+            diameter = domain.diameter(ord)
         except DomainError:  # a domain need not know both
             continue
-        for shift in range(min(answers.count, 5)):
-            others = jax.tree.map(lambda leaf, by=shift: jnp.roll(leaf, by, axis=0), opposite)
-            widest = jnp.max(
-                jax.vmap(lambda x, y, o=ord: tree.norm(tree.sub(x, y), o))(answers.points, others)
-            )
-            _require(
-                widest <= diameter * (1 + 10 * answers.tol) + 10 * answers.tol,
-                f"two vertices are {widest} apart in the l{ord} norm, more than the diameter {diameter}",
-            )
+        distance = jax.vmap(jax.vmap(lambda x, y, o=ord: tree.norm(tree.sub(x, y), o), (None, 0)), (0, None))
+        reach = jnp.max(jax.vmap(lambda x, o=ord: tree.norm(x, o))(points))
+        excess = jnp.max(distance(points, opposite), axis=1) - diameter
+        widths[f"two vertices are farther apart than the l{ord} diameter"] = excess / (tol * reach)
+    return widths
 
 
-def _check_projection(domain, answers, key):
+def _measure_projection(domain, far, inside, tol):
     try:
-        domain.project(domain.start())
+        nearest = jax.vmap(domain.project)(far)
     except DomainError:  # only domains with a cheap exact projection have one
-        return
-    project = eqx.filter_jit(lambda x: domain.project(x))
-    for index in range(min(answers.count, 10)):
-        inside = answers.number(index, answers.points)
-        x = tree.add(inside, tree.scale(3.0, answers.number(index, answers.asked)))
-        nearest = project(x)
-        tol = 10 * answers.tol * (1 + tree.norm(x))
-        _require(tree.dtype(nearest) == answers.dtype, f"{answers.dtype} projects to {tree.dtype(nearest)}")
-        _require(_inside(domain, nearest, 20 * answers.tol), f"the projection of {x} lies outside: {nearest}")
-        _require(_distance(project(nearest), nearest) <= tol, f"projecting twice moves the projection of {x}")
-        _require(_distance(project(inside), inside) <= tol, f"projecting moves {inside}, which is inside")
-        distances = jax.vmap(lambda point, x=x: tree.norm(tree.sub(x, point)))(answers.points)
-        _require(
-            _distance(x, nearest) <= distances.min() + tol, f"a vertex is nearer to {x} than its projection"
-        )
+        return {}
+    _same("a projection", _kinds(nearest), _kinds(far))
+    norms = jax.vmap(tree.norm)
+    size = 10 * tol * (norms(far) + norms(inside))
+    to_vertices = jax.vmap(jax.vmap(lambda x, y: tree.norm(tree.sub(x, y)), (None, 0)), (0, None))(far, inside)
+    again, kept = (jax.vmap(domain.project)(x) for x in (nearest, inside))
+    return {
+        "a projection lies outside": _outside(domain, nearest, tol),
+        "projecting twice is not projecting once": norms(tree.sub(again, nearest)) / size,
+        "projecting moves a point of the set": norms(tree.sub(kept, inside)) / size,
+        "a vertex is nearer than the projection": (norms(tree.sub(far, nearest)) - to_vertices.min(1)) / size,
+    }
 
 
-def _lmo(domain, asked):
-    return eqx.filter_jit(jax.vmap(lambda direction: domain.lmo(direction)))(asked)
-
-
-def _dots(vertices, asked):
-    return np.asarray(jax.vmap(lambda vertex, direction: vertex.dot(direction))(vertices, asked))
-
-
-def _distance(x, y):
-    return tree.norm(tree.sub(x, y))
-
-
-def _inside(domain, x, tol):
+def _outside(domain, points, tol):
     try:
-        return bool(domain.contains(x, tol))
+        inside = jax.vmap(lambda x: domain.contains(x, 20 * tol))(points)
     except DomainError:  # a domain need not be able to tell
-        return bool(tree.all_finite(x))
+        inside = jax.vmap(tree.all_finite)(points)
+    return jnp.where(inside, 0.0, jnp.inf)
+
+
+def _split(stack, parts):
+    halves = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), stack)
+    return [jax.tree.map(lambda leaf, i=i: leaf[i], halves) for i in range(parts)]
+
+
+def _dense(vertices):
+    return jax.vmap(lambda vertex: vertex.dense())(vertices)
+
+
+def _dots(directions, points):
+    return jax.vmap(tree.dot)(directions, points)
+
+
+def _all_dots(directions, points):
+    return jax.vmap(jax.vmap(tree.dot, (None, 0)), (0, None))(directions, points)
 
 
 def _shapes(point):
     return jax.tree.map(lambda leaf: leaf.shape, point)
 
 
-def _kinds(vertex):
-    return jax.tree.map(lambda leaf: leaf.dtype.name, vertex)
+def _kinds(node):
+    """Structure, shapes and dtypes: what a loop needs to carry a value."""
+    return jax.tree.map(lambda leaf: f"{leaf.dtype.name}{list(leaf.shape)}", node)
 
 
-def _require_values(values, expected, answers, message):
-    excess = abs(np.asarray(values) - expected) / answers.size
-    _require(excess.max() <= answers.tol, f"{message}: off by {excess.max()} of the largest value")
-
-
-def _require(promise, message):
-    if not promise:
-        raise AssertionError(message)
+def _same(what, found, expected):
+    if found != expected:
+        raise AssertionError(f"{what} has the form {found}, but should have {expected}")

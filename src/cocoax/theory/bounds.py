@@ -181,9 +181,7 @@ def pdmfw(
     """
     check_beta(beta, pdmfw_rates().beta_max)
     level = pdmfw_level(horizon, beta)
-    theta = pdmfw_theta(
-        level, lipschitz, diameter, dimension, perturbation, constraints=constraints, scale=theta_scale
-    )
+    theta = pdmfw_theta(level, lipschitz, diameter, dimension, perturbation, constraints=constraints, scale=theta_scale)
     mu = pdmfw_mu(theta, horizon)
     size = pdmfw_size(level, lipschitz, dimension, perturbation)
     reach = ftpl(size, 0.0, diameter=diameter, dimension=dimension, perturbation=perturbation)

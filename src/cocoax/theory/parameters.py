@@ -4,6 +4,7 @@ Integers (`ceil_power`, `block_length`, `inner_steps`) are for Python ints; the 
 """
 
 from fractions import Fraction
+from typing import Any
 
 from .constants import Constants, kappa
 
@@ -47,7 +48,15 @@ def inner_steps(horizon: int) -> int:
 
 
 def blocks_theta(
-    constants: Constants, lipschitz, smoothness=None, *, block, horizon, beta=0.0, constraints=1, scale=1.0
+    constants: Constants,
+    lipschitz,
+    smoothness=None,
+    *,
+    block,
+    horizon,
+    beta: Any = 0.0,
+    constraints: int = 1,
+    scale: Any = 1.0,
 ):
     r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$ and the real K (erratum E23)."""
     slope = constants.slope(lipschitz, smoothness)
@@ -59,7 +68,7 @@ def blocks_mu(theta, blocks):
     return 1 / (theta * (blocks + 1))
 
 
-def pdmfw_level(horizon, beta=0.0):
+def pdmfw_level(horizon, beta: Any = 0.0):
     r"""$N = T^{1/2+\beta}$."""
     return horizon ** (0.5 + beta)
 
@@ -70,7 +79,9 @@ def pdmfw_size(level, lipschitz, dimension: int, perturbation="cube"):
     return sides * lipschitz * dimension_factor(dimension, perturbation) * level
 
 
-def pdmfw_theta(level, lipschitz, diameter, dimension: int, perturbation="cube", *, constraints=1, scale=1.0):
+def pdmfw_theta(
+    level, lipschitz, diameter, dimension: int, perturbation="cube", *, constraints: int = 1, scale: Any = 1.0
+):
     r"""$\theta = 12 m R D \sqrt d / N$; the ball has $\sqrt{2\kappa_d}$ for $\sqrt d$."""
     factor = dimension_factor(dimension, perturbation)
     return 12 * constraints * diameter * lipschitz * factor / level * scale

@@ -93,9 +93,7 @@ def mfw(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner, pert
     return linear + 2 * smoothness * diameter**2 * horizon / (inner + 1)
 
 
-def morgfw_exact(
-    horizon, *, diameter, dimension: int, lipschitz, smoothness, inner: int, perturbation="ball"
-):
+def morgfw_exact(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner: int, perturbation="ball"):
     r"""MORGFW with K inner steps and exact gradients: Regret of FTPL
     $+\ \frac{T}{K+1}(RD + \tfrac12LR^2\ln(K+1))$."""
     linear = ftpl_constants(diameter, dimension, perturbation).regret(horizon, lipschitz)

@@ -1,0 +1,73 @@
+"""Budget pacing: how much of each offer to buy, when value and price are seen only afterwards."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..domains import Box
+from ..errors import ProblemError
+from ..problem import Environment, Problem, Regularity
+from .base import Instance
+
+
+def _loss(x, r):
+    return -jnp.vdot(r["value"], x)
+
+
+def _constraint(x, r):
+    return jnp.vdot(r["price"], x) - r["budget"]
+
+
+class _Offers(Environment):
+    value: Float[Array, " n"]  # mean of each segment
+    price: Float[Array, " n"]  # mean of each segment
+    budget: Float[Array, ""]  # a round
+
+    def init(self, key):
+        return ()
+
+    def emit(self, state, decision, key):
+        value_key, price_key = jax.random.split(key)
+        value = self.value * jax.random.uniform(value_key, self.value.shape, minval=0.5, maxval=1.5)
+        price = self.price * jax.random.uniform(price_key, self.price.shape, minval=0.5, maxval=1.5)
+        return state, {"value": value, "price": price, "budget": self.budget}
+
+
+class _Expected(eqx.Module):
+    price: Float[Array, " n"]
+    budget: Float[Array, ""]
+
+    def __call__(self, x):
+        return jnp.vdot(self.price, x) - self.budget
+
+
+def pacing(key, *, segments=10, budget=0.5) -> Instance:
+    r"""$f_t(x) = -\langle v_t, x\rangle$ and $g_t(x) = \langle p_t, x\rangle - \rho$ over $[0,1]^n$.
+
+    Each round offers n segments, of which any fraction x may be bought; `budget` is $\rho$ as a fraction of what buying
+    everything costs on average. The best fixed decision buys the segments with the best value for money.
+
+    >>> import jax
+    >>> instance = pacing(jax.random.key(0), budget=0.2)
+    >>> rounds = instance.rounds(200, jax.random.key(1))
+    >>> best = instance.comparator(rounds)
+    >>> bool(abs(best.constraint.mean()) < 0.05)
+    True
+    """
+    if segments < 1 or not 0 < budget <= 1:
+        raise ProblemError(f"pacing needs segments >= 1 and a budget in (0, 1], got {segments} and {budget}")
+    value_key, price_key = jax.random.split(key)
+    value = jax.random.uniform(value_key, (segments,), minval=0.2, maxval=1.0) / segments
+    price = jax.random.uniform(price_key, (segments,), minval=0.2, maxval=1.0) / segments
+    spend = budget * price.sum()
+    problem = Problem(
+        Box(jnp.zeros(segments), jnp.ones(segments)),
+        _loss,
+        _constraint,
+        regularity=(
+            Regularity(1.5 / segments**0.5, 0.0, 1.5),
+            Regularity(1.5 / segments, 0.0, 1.5, norm=float("inf")),
+        ),
+    )
+    return Instance(problem, _Offers(value, price, spend), None, _Expected(price, spend))

@@ -1,0 +1,86 @@
+"""Resource allocation on the simplex: linear or quadratic losses, one or several stochastic constraints."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..domains import ProbabilitySimplex
+from ..errors import ProblemError
+from ..problem import Environment, Problem, Regularity
+from .base import Instance
+
+
+def _linear(x, r):
+    return jnp.vdot(r["cost"], x)
+
+
+def _quadratic(x, r):
+    return 0.5 * jnp.sum((x - r["cost"]) ** 2)
+
+
+def _constraint(x, r):
+    return r["use"] @ x - r["budget"]
+
+
+class _Rounds(Environment):
+    cost: Float[Array, " d"]  # mean
+    use: Float[Array, "m d"]  # mean
+    budget: Float[Array, " m"]
+    adversarial: bool = eqx.field(static=True)
+
+    def init(self, key):
+        return jnp.zeros((), jnp.int32)
+
+    def emit(self, state, decision, key):
+        cost_key, use_key = jax.random.split(key)
+        if self.adversarial:
+            stretch = jnp.log2(state + 1.0).astype(jnp.int32)
+            first_half = jnp.arange(self.cost.size) < self.cost.size // 2
+            change = jnp.where(first_half == (stretch % 2 == 0), -1.0, 1.0)
+        else:
+            change = jax.random.uniform(cost_key, self.cost.shape, minval=-1, maxval=1)
+        use = self.use + 0.25 * jax.random.uniform(use_key, self.use.shape, minval=-1, maxval=1)
+        return state + 1, {"cost": self.cost + 0.25 * change, "use": use, "budget": self.budget}
+
+
+class _Expected(eqx.Module):
+    use: Float[Array, "m d"]
+    budget: Float[Array, " m"]
+
+    def __call__(self, x):
+        return self.use @ x - self.budget
+
+
+def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> Instance:
+    r"""$f_t(x) = \langle c_t, x\rangle$ or $\frac12\|x-c_t\|^2$, and $g_t(x) = A_tx - b$, over the probability simplex.
+
+    Costs and uses are uniform around means in $[\frac14,\frac34]$, with all entries in [0, 1]. Budgets lie half-way
+    between what the cheapest coordinate uses and what the most frugal mixture can do with, so that constraints bind.
+    `adversarial=True` gives losses that favour the first half of the coordinates and the second half in turn, in
+    stretches that double; constraints stay i.i.d., as the theorems need.
+
+    >>> import jax
+    >>> instance = simplex(jax.random.key(0), constraints=3)
+    >>> instance.rounds(20, jax.random.key(1))["use"].shape
+    (20, 3, 10)
+    """
+    if n < 2 or constraints < 1:
+        raise ProblemError(f"simplex needs n >= 2 and constraints >= 1, got n={n} and constraints={constraints}")
+    cost_key, use_key = jax.random.split(key)
+    cost = jax.random.uniform(cost_key, (n,), minval=0.25, maxval=0.75)
+    use = jax.random.uniform(use_key, (constraints, n), minval=0.25, maxval=0.75)
+    greedy = use[:, jnp.argmin(cost)]
+    frugal = use[:, jnp.argmin(use.max(0))]
+    budget = jnp.where(greedy > frugal, (greedy + frugal) / 2, frugal + 0.05)
+    problem = Problem(
+        ProbabilitySimplex(n),
+        _quadratic if quadratic else _linear,
+        _constraint,
+        constraints=constraints,
+        regularity=(
+            Regularity(n**0.5, float(quadratic), 1.0),
+            Regularity(1.0, float(quadratic), 1.0, norm=float("inf")),
+        ),
+    )
+    return Instance(problem, _Rounds(cost, use, budget, adversarial), None, _Expected(use, budget))
