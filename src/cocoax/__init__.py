@@ -4,6 +4,8 @@ from . import domains as domains
 from . import dual as dual
 from . import learners as learners
 from . import primal as primal
+from . import problems as problems
+from . import testing as testing
 from . import theory as theory
 from .errors import CocoaxError as CocoaxError
 from .errors import DomainError as DomainError
@@ -12,9 +14,12 @@ from .errors import LearnerError as LearnerError
 from .errors import ProblemError as ProblemError
 from .game import Game as Game
 from .hindsight import Comparator as Comparator
+from .hindsight import fixed as fixed
 from .hindsight import hindsight as hindsight
+from .hindsight import path as path
 from .learners import Horizon as Horizon
 from .learners import Outcome as Outcome
+from .minimize import minimize as minimize
 from .play import play as play
 from .problem import Environment as Environment
 from .problem import Problem as Problem

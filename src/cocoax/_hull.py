@@ -20,6 +20,7 @@ from .errors import DomainError
 _MOST_VERTICES = 400
 _UNUSED = 1e-11
 _ASCENTS = 60
+_PATIENCE = 40
 _HALVINGS = 12
 
 
@@ -56,37 +57,30 @@ class Hull:
         self.domain, self.like = domain, like
         self.centre = np.asarray(ravel_pytree(like)[0], np.float64)
         self.diameter = _diameter(domain)
-        self.knows_inside = True
-        self.earlier = None  # vertices of the step before
-        self.is_polytope = False  # so it seems: two cold steps had most of their vertices in common
-        self.tries = self.hits = 0  # of the way through the interior
+        self.is_polytope, self.has_interior = self._probe()
+        self.earlier = self.lmo(np.zeros_like(self.centre))[None]  # a polytope's vertices in use in the step before
 
     def lmo(self, direction):
         return np.asarray(_lmo(self.domain, direction, self.like), np.float64)
 
     def inside(self, point):
-        if self.knows_inside:
-            try:
-                return bool(_contains(self.domain, point, self.like))
-            except DomainError:
-                self.knows_inside = False
-        return False
+        try:
+            return bool(_contains(self.domain, point, self.like))
+        except DomainError:  # an LMO alone cannot tell
+            return False
 
     def step(self, c, L, y, loss, rows, K, accuracy, guess=None) -> Step:
         """The minimiser to within `accuracy` in value. `guess`: the last step's row weights."""
         free = None
-        self.tries += 1
-        if guess is None or len(loss.values) or self.hits or self.tries <= 10 or self.tries % 10 == 0:
+        if self.has_interior or (guess is None and not self.is_polytope):
             free = _step_without_domain(c, L, y, loss, rows, K)
-            if self.inside(free.point):
-                self.hits += 1
+            if self.has_interior and self.inside(free.point):
                 return free
         if self.is_polytope:
-            vertices, step = self._generate(c, L, y, loss, rows, K, accuracy, self.earlier)
+            self.earlier, step = self._generate(c, L, y, loss, rows, K, accuracy, self.earlier)
         else:
             weights = guess if guess is not None else np.append(free.loss_weights, free.row_weights)
-            vertices, step = self._ascend(c, L, y, loss, rows, K, accuracy, weights)
-        self._remember(vertices)
+            step = self._ascend(c, L, y, loss, rows, K, accuracy, weights)
         return step
 
     def _ascend(self, c, L, y, loss, rows, K, accuracy, weights):
@@ -100,54 +94,57 @@ class Hull:
         def project(weights):
             tilted = c + weights @ slopes
             first = self.lmo(tilted + L * (self.centre - y))[None]
-            vertices, step = self._generate(tilted, L, y, none, none, K, closer, first)
+            _, step = self._generate(tilted, L, y, none, none, K, closer, first)
             move = step.point - y
-            return (
-                vertices,
-                step.point,
-                values + slopes @ move,
-                values @ weights + tilted @ move + 0.5 * L * (move @ move),
-            )
+            dual = values @ weights + tilted @ move + 0.5 * L * (move @ move)
+            return step.point, values + slopes @ move, dual
 
-        vertices, point, slack, dual = project(weights)
+        point, slack, dual = project(weights)
         for _ in range(_ASCENTS):
             answer = _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
-            missing = np.max(slack[:of_loss], initial=-np.inf) if of_loss else 0.0
-            missing += 2.0 * weights[of_loss:].sum() * answer.excess - weights @ slack
-            if len(slopes) == 0 or (missing <= accuracy and answer.excess <= 1e-8 * self.diameter):
+            missing = (np.max(slack[:of_loss]) if of_loss else 0.0) - weights @ slack
+            met = answer.excess <= 1e-8 * self.diameter
+            price = 2.0 * weights[of_loss:].sum() if met else K
+            if len(slopes) == 0 or missing + price * answer.excess <= accuracy:
                 break
             towards = _best_weights(curvature, -slack - curvature @ weights, of_loss, K) - weights
             for _ in range(_HALVINGS):
                 tried = project(weights + towards)
-                if tried[3] >= dual + 1e-4 * (slack @ towards) - 1e-13 * (abs(dual) + np.abs(weights @ values)):
+                if tried[2] >= dual + 1e-4 * (slack @ towards) - 1e-13 * (abs(dual) + np.abs(weights @ values)):
                     break
                 towards = 0.5 * towards
-            bend = slack - tried[2]
+            bend = slack - tried[1]
             if bend @ towards > 1e-14 * np.linalg.norm(bend) * np.linalg.norm(towards):
                 pushed = curvature @ towards
                 curvature = curvature - np.outer(pushed, pushed) / (pushed @ towards)
                 curvature = curvature + np.outer(bend, bend) / (bend @ towards)
-            weights, (vertices, point, slack, dual) = weights + towards, tried
-        return vertices, answer
+            weights, (point, slack, dual) = weights + towards, tried
+        return answer
 
     def _generate(self, c, L, y, loss, rows, K, accuracy, vertices):
+        best, stale = np.inf, 0
         while True:
             weights, step = _step_in_hull(vertices, c, L, y, loss, rows, K)
             slope = c + L * (step.point - y) + step.loss_weights @ loss.slopes + step.row_weights @ rows.slopes
             vertex = self.lmo(slope)
-            rounding = 1e-13 * self.diameter * np.linalg.norm(slope)
-            proven = slope @ (step.point - vertex) <= accuracy + rounding
+            gap = slope @ (step.point - vertex)
+            best, stale = (gap, 0) if gap < best else (best, stale + 1)
+            proven = gap <= accuracy + 1e-13 * self.diameter * np.linalg.norm(slope) or stale > _PATIENCE
             known = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.diameter
             vertices = vertices[weights > _UNUSED * weights.max()]
             if proven or known or len(vertices) >= _MOST_VERTICES:
                 return vertices, step
             vertices = np.concatenate([vertices, vertex[None]])
 
-    def _remember(self, vertices):
-        if self.earlier is not None and not self.is_polytope:
-            apart = np.abs(vertices[:, None] - self.earlier[None]).max(axis=2).min(axis=1)
-            self.is_polytope = bool(np.mean(apart <= 1e-12 * self.diameter) > 0.5)
-        self.earlier = vertices
+    def _probe(self):
+        """Whether X seems a polytope (directions that are almost the same have the same answer), and whether it
+        has an interior (a little noise does not lead out of it) as far as `contains` can tell."""
+        directions, noise = np.random.default_rng(0).standard_normal((2, 20, len(self.centre)))
+        vertices = np.stack([self.lmo(direction) for direction in directions])
+        nudged = np.stack([self.lmo(near) for near in directions[:3] + 1e-6 * noise[:3]])
+        middle = 0.5 * (vertices.mean(0) + self.centre)
+        inside = self.inside(middle + 1e-4 * self.diameter * noise[0] / np.linalg.norm(noise[0]))
+        return bool(np.abs(vertices[:3] - nudged).max() <= 1e-12 * self.diameter), inside
 
 
 def _diameter(domain):
@@ -164,31 +161,39 @@ def _no_rows(rows):
 def _step_in_hull(vertices, c, L, y, loss, rows, K):
     """The step over the convex hull of `vertices`, as a program in their weights."""
     arms = vertices - y
-    n, several, elastic = len(arms), int(len(loss.values) > 0), int(len(rows.values) > 0)
-    size = n + several + elastic
-    Q = np.zeros((size, size))
-    Q[:n, :n] = L * (arms @ arms.T)
-    cost = np.concatenate([arms @ c, np.full(elastic, K), np.ones(several)])
-    G = np.zeros((len(loss.values) + len(rows.values), size))
-    G[:, :n] = np.concatenate([loss.slopes, rows.slopes]) @ arms.T
-    G[: len(loss.values), n + elastic :] = -1.0
-    G[len(loss.values) :, n : n + elastic] = -1.0
-    h = -np.concatenate([loss.values, rows.values])
-    total_one = np.concatenate([np.ones(n), np.zeros(elastic + several)])
-    u, multipliers = solve_quadratic(Q, cost, n + elastic, G, h, total_one)
-    weights = np.maximum(u[:n], 0.0)
+    u, of_loss, of_rows = _program(L * (arms @ arms.T), arms @ c, loss, rows, arms.T, K, True)
+    weights = np.maximum(u, 0.0)
     weights = weights / weights.sum()
-    point = weights @ vertices
-    return weights, _answer(point, y, multipliers[: len(loss.values)], multipliers[len(loss.values) :], rows)
+    return weights, _answer(weights @ vertices, y, of_loss, of_rows, rows)
 
 
 def _step_without_domain(c, L, y, loss, rows, K):
-    """The step over the whole space, as a program in the weights of the pieces (its dual)."""
-    slopes = np.concatenate([loss.slopes, rows.slopes])
-    values = np.concatenate([loss.values, rows.values])
-    weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, len(loss.values), K)
-    point = y - (c + weights @ slopes) / L
-    return _answer(point, y, weights[: len(loss.values)], weights[len(loss.values) :], rows)
+    """The step over the whole space, as a program in x or in the weights of the pieces, whichever are fewer."""
+    of_loss, size = len(loss.values), len(y)
+    if of_loss + len(rows.values) > size:
+        move, *weights = _program(L * np.eye(size), c, loss, rows, np.eye(size), K, False)
+        return _answer(y + move, y, *weights, rows)
+    slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
+    weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, of_loss, K)
+    return _answer(y - (c + weights @ slopes) / L, y, weights[:of_loss], weights[of_loss:], rows)
+
+
+def _program(Q, c, loss, rows, basis, K, simplex):
+    """The step over x = y + basis u, with u free or in the simplex: (u, weights of loss, weights of rows)."""
+    n, of_loss = len(c), len(loss.values)
+    several, elastic = int(of_loss > 0), int(len(rows.values) > 0)
+    inner, size = slice(elastic, elastic + n), elastic + n + several  # [the excess, u, the level of the loss]
+    full = np.zeros((size, size))
+    full[inner, inner] = Q
+    cost = np.concatenate([np.full(elastic, K), c, np.ones(several)])
+    G = np.zeros((of_loss + len(rows.values), size))
+    G[:, inner] = np.concatenate([loss.slopes, rows.slopes]) @ basis
+    G[:of_loss, elastic + n :] = -1.0
+    G[of_loss:, :elastic] = -1.0
+    h = -np.concatenate([loss.values, rows.values])
+    ones = np.concatenate([np.zeros(elastic), np.ones(n), np.zeros(several)]) if simplex else None
+    u, weights = solve_quadratic(full, cost, elastic + (n if simplex else 0), G, h, ones)
+    return u[inner], weights[:of_loss], weights[of_loss:]
 
 
 def _best_weights(Q, cost, of_loss, K):

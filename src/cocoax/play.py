@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from . import _tree as tree
-from .errors import LearnerError, ProblemError
+from .errors import DomainError, LearnerError, ProblemError
 from .game import Game
 from .learners.base import AbstractLearner, Horizon, first_decision
 from .problem import Environment, Problem
@@ -163,9 +163,13 @@ def _environment_length(horizon):
 
 
 def _check_start(problem, start):
-    if start is None or tree.is_traced(start, problem):
+    if start is None:
         return
-    if not bool(problem.domain.contains(first_decision(problem, start), 1e-4)):
+    try:
+        inside = problem.domain.contains(first_decision(problem, start), 1e-4)
+    except DomainError:  # a domain need not be able to tell
+        return
+    if not tree.is_traced(inside) and not bool(inside):
         raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
 
 

@@ -22,7 +22,9 @@ def number(value, name, *, positive=False):
     if not tree.is_traced(array):
         if not bool(jnp.all(jnp.isfinite(array))):
             raise DomainError(f"{name} must be finite, got {value}")
-        if positive and not bool(jnp.all(array > 0)):
+        if positive and array.ndim > 0:
+            raise DomainError(f"{name} must be one number, got shape {array.shape}")
+        if positive and not bool(array > 0):
             raise DomainError(f"{name} must be positive, got {value}")
     return array
 

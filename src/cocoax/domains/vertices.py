@@ -56,6 +56,11 @@ class RankOne(AbstractVertex):
         step = jnp.asarray(step, x.dtype)
         return (1 - step) * x + (step * self.scale) * jnp.outer(self.left, self.right)
 
+    def combine(self, weights):
+        if weights.ndim > 1:
+            return super().combine(weights)
+        return (self.left * (weights * self.scale)[:, None]).T @ self.right
+
 
 class Signs(AbstractVertex):
     """+scale where `positive`, -scale elsewhere: one byte per entry."""

@@ -8,4 +8,5 @@ from .paper import Blocks as Blocks
 from .primal_dual import PrimalDual as PrimalDual
 from .projected import DPP as DPP
 from .projected import PDOGD as PDOGD
+from .projected import AdaptivePDOGD as AdaptivePDOGD
 from .projected import Stay as Stay

@@ -10,7 +10,7 @@ from ..dual.regularized_ascent import RegularizedAscent
 from ..dual.virtual_queue import VirtualQueue
 from ..primal.base import Scale, cost
 from ..primal.ogd import OGD
-from .base import AbstractLearner, first_decision, outcome, parameter, planned
+from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, planned
 from .primal_dual import begin_rounds, observe_round
 
 
@@ -51,6 +51,39 @@ class PDOGD(AbstractLearner):
 
     def rounds_left(self, state):
         return state.rounds_left()
+
+
+class AdaptivePDOGD(AbstractLearner):
+    r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016, with beta = 1/2).
+
+    As `PDOGD` with $\eta_t=\frac{R}{D\sqrt t}$, $\theta_t=\frac{6RD}{\sqrt t}$, $\mu_t=\frac{1}{\theta_t(t+1)}$. For a fixed
+    constraint, regret $O(\sqrt T)$ and violation $O(T^{3/4})$ (rates confirmed in print).
+    """
+
+    def _lipschitz(self, problem) -> Array:
+        return problem.constants(2, ("lipschitz",), "AdaptivePDOGD").lipschitz
+
+    def _rule(self, problem, t):
+        theta = 6 * problem.domain.diameter(2) * self._lipschitz(problem) / t.astype(float) ** 0.5
+        theta = theta * max(problem.constraints, 1)
+        return RegularizedAscent(theta, 1 / (theta * (t + 1)))
+
+    def _scale_for(self, problem, t):
+        lipschitz = self._lipschitz(problem)
+        return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), t, capacity)
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        plan = Horizon(1)  # of no consequence: t stands in for the horizon
+        rule, scale_for = self._rule(problem, plan.rounds), self._scale_for(problem, plan.rounds)
+        return begin_rounds(problem, OGD(), rule, scale_for, plan, start, key)
+
+    def decision(self, state):
+        return OGD().decision(state.primal)
+
+    def observe(self, problem, state, round, *, played=None):
+        t = state.round
+        state = eqx.tree_at(lambda state: state.rule, state, self._rule(problem, t))
+        return observe_round(problem, OGD(), self._scale_for(problem, t), state, round, played)
 
 
 class DPP(AbstractLearner):

@@ -1,0 +1,74 @@
+"""What every dual promises, as one function."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..dual.base import AbstractDual
+from ._require import kinds, require, require_same
+
+_ROUNDS = 8
+
+
+class _Stub:
+    """g_t at the next decision, made up."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def linearised(self):
+        return self._values
+
+    def exact(self):
+        return self._values
+
+
+@jax.jit
+def _run(dual, state, values, moved):
+    """Forecasts, weights and the last state of a run on given constraint values."""
+
+    def one_round(state, given):
+        values, moved = given
+        forecast = dual.forecast(state)
+        weights, state = dual.weigh(state, values, jnp.ones_like(values))
+        return dual.settle(state, _Stub(moved)), (forecast, weights)
+
+    return jax.lax.scan(one_round, state, (values, moved))
+
+
+def check_dual(dual: AbstractDual, *, key):
+    """Raise `AssertionError`, with the broken promise, unless `dual` is what learners take it for.
+
+    >>> import jax
+    >>> from cocoax.dual import VirtualQueue
+    >>> check_dual(VirtualQueue(), key=jax.random.key(0))
+    """
+    require(isinstance(dual, AbstractDual), f"a dual must be an AbstractDual, got {type(dual).__name__}")
+    require(isinstance(getattr(dual, "predictable", None), bool), "a dual must say whether it is predictable")
+    for dtype in (jnp.float32, jnp.float64) if jax.config.read("jax_enable_x64") else (jnp.float32,):
+        for constraints in (0, 1, 3):
+            _check_run(dual, constraints, dtype, key)
+
+
+def _check_run(dual, constraints, dtype, key):
+    case = f"with {constraints} constraint(s) in {jnp.dtype(dtype).name}"
+    state = dual.init(constraints, dtype)
+    drawn = jax.random.normal(key, (2, _ROUNDS, constraints), dtype)
+
+    weights, after = dual.weigh(state, drawn[0, 0], jnp.ones_like(drawn[0, 0]))
+    settled = dual.settle(after, _Stub(drawn[1, 0]))
+    require(kinds(after) == kinds(state), f"weigh changes the shapes or dtypes of the state {case}")
+    require(kinds(settled) == kinds(state), f"settle changes the shapes or dtypes of the state {case}")
+    expected = [((), dtype), ((constraints,), dtype)]
+    require(kinds(weights)[1] == expected, f"weights must be of shapes () and (constraints,) {case}")
+    require(kinds(dual.forecast(state))[1] == expected, f"a forecast must be shaped like weights {case}")
+
+    _, (forecasts, weights) = _run(dual, state, *drawn)
+    require(np.all(weights.loss > 0), f"the loss must have a positive weight {case}")
+    require(np.all(weights.constraint >= 0), f"weights must be >= 0 {case}")
+    finite = np.isfinite(weights.loss).all() and np.isfinite(weights.constraint).all()
+    require(finite, f"weights must be finite {case}")
+    if dual.predictable:
+        require_same(forecasts, weights, f"a predictable dual must weigh as it forecast {case}")
+    _, (_, weights) = _run(dual, state, *jnp.ones_like(drawn))
+    require(np.all(weights.constraint[-1] > 0), f"a constraint violated in every round must weigh something {case}")
