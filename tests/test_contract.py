@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fast_keys import fast_key
 
 import cocoax as cx
 from cocoax import dual, learners, primal
 from cocoax.testing import check_dual, check_learner, check_primal, problems
 from cocoax.testing.learners import check_game
+from fast_keys import fast_key
 
 ROUNDS = 16
 
@@ -97,9 +97,7 @@ def test_duals_keep_their_contract(name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learners_keep_their_contract(name):
     problem, rounds = small("simplex")
-    check_learner(
-        LEARNERS[name], key=fast_key(0), problem=problem, rounds=rounds, random=USES_COINS.get(name)
-    )
+    check_learner(LEARNERS[name], key=fast_key(0), problem=problem, rounds=rounds, random=USES_COINS.get(name))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -239,7 +237,8 @@ class Restless(primal.OGD):
     """Starts anew elsewhere."""
 
     def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=domain.start(), key=key), primal.base.cost()
+        start = jax.tree.map(lambda new, old: new.astype(old.dtype), domain.start(), state.point)
+        return self.init(domain, scale, start=start, key=key), primal.base.cost()
 
 
 @pytest.mark.parametrize(

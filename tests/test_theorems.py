@@ -146,7 +146,7 @@ def test_regret_is_below_its_bound_in_every_duel(name, method):
         game = duel(problem, learner, Duellist(domain, costs, quiet, spite), horizon)
         regret = (np.cumsum(game.loss) - best(np.cumsum(game.rounds["cost"], axis=0)))[:horizon]
         constants, _ = SHARP[method]
-        assert_at_most(constants(diameter).regret(horizon, lipschitz=1.0), regret[-1])  # OCG OCGRATIO, OGD OGDRATIO
+        assert_at_most(constants(diameter).regret(horizon, lipschitz=1.0), regret[-1])  # OCG 0.40, OGD 0.88
         assert_at_most(learner.primal.constants(domain).regret(horizon, lipschitz=1.0), regret[-1])
         if method is primal.OCG:  # after every round
             played = np.arange(1, horizon + 1)
@@ -202,7 +202,7 @@ def test_algorithm_1_obeys_its_inequality_in_every_duel(name, method):
         weight = (1 / bounds.mu + bounds.blocks * bounds.theta) / 2
         against_best = loss.sum() - best(cost.sum(0) + np.einsum("tm,tmd->d", weights, use))
         best_price = np.sum(np.maximum(values.sum(0), 0) ** 2) / (4 * weight)
-        assert_at_most(bounds.regret, against_best + best_price)  # OCG BLOCKSOCG, OGD BLOCKSOGD
+        assert_at_most(bounds.regret, against_best + best_price)  # OCG 0.06, OGD 0.32; dual of wrong sign: 4
 
         steps = np.arange(horizon) // bounds.block
         cap = theory.multiplier_cap(reach, bounds.theta, block=bounds.block, mu=bounds.mu, steps=steps)
@@ -326,7 +326,7 @@ def test_ftpl_lemma_holds_for_every_size_of_fresh_noise(perturbation, horizon):
             games = many_games(problem, learner, environment, horizon)
             squares = np.mean(np.sum(np.max(np.abs(games["rounds"]["cost"]), -1) ** 2, -1))  # one-hot: any norm
             bound = theory.regret.ftpl(size, squares, diameter=diameter, dimension=dimension, perturbation=perturbation)
-            assert_mean_at_most(bound, linear_regret(games))  # 0.45
+            assert_mean_at_most(bound, linear_regret(games))  # 0.24
             if factor == 1.0:
                 constants = theory.constants.ftpl(diameter, dimension, perturbation)
                 assert_mean_at_most(constants.regret(horizon, 1.0), linear_regret(games))
@@ -364,7 +364,7 @@ LEADERS = {  # the learner, the size that its theorem asks for at D = 1, and its
 }
 
 
-@pytest.mark.parametrize("name", LEADERS)
+@pytest.mark.parametrize("name", ["ftpl", pytest.param("mfw", marks=pytest.mark.slow), "pdmfw"])
 def test_the_printed_range_of_the_perturbation_breaks_the_bound_that_the_corrected_one_keeps(name):
     horizon = 1000
     learner, size, bound = LEADERS[name]
@@ -378,7 +378,7 @@ def test_the_printed_range_of_the_perturbation_breaks_the_bound_that_the_correct
     printed, corrected = regret(PrintedCube(1 / size(horizon))), regret("cube")
     assert printed.min() >= 0.49 * horizon  # follows the leader, which is wrong in all but the first round
     assert printed.min() > 1.5 * bound(horizon)
-    assert_mean_at_most(bound(horizon), corrected)  # PRINTED
+    assert_mean_at_most(bound(horizon), corrected)  # 0.07
 
 
 class _OneShotState(eqx.Module):
@@ -427,9 +427,9 @@ def test_one_perturbation_for_all_rounds_fails_where_fresh_ones_hold():
         return np.asarray(games["loss"]).sum(-1) + np.abs(totals)
 
     fresh, one_shot = regret(primal.FTPL()), regret(OneShot(primal.FTPL()))
-    assert_mean_at_most(lemma, fresh)
-    assert one_shot.min() > 4 * lemma
-    assert one_shot.mean() > 10 * fresh.mean()
+    assert_mean_at_most(lemma, fresh)  # 0.31
+    assert one_shot.min() > 4 * lemma  # 5.3
+    assert one_shot.mean() > 10 * fresh.mean()  # 17
 
 
 # Primals for convex losses
@@ -519,7 +519,7 @@ PRIMALS = {
         rewarding_loss,
         SMOOTH,
         lambda T: theory.regret.sftpl_smooth(T, **SMOOTH, samples=root(T)),
-        ("in turn", "long runs", "reacting"),
+        ("in turn", "reacting"),
         400,
     ),
     "ospf": (
@@ -535,7 +535,7 @@ PRIMALS = {
         rewarding_loss,
         SMOOTH,
         lambda T: theory.regret.mfw(T, **SMOOTH, inner=root(T)),
-        ("in turn", "long runs", "reacting"),
+        ("in turn", "reacting"),
         400,
     ),
     "mfw, cube": (
@@ -543,7 +543,7 @@ PRIMALS = {
         rewarding_loss,
         CUBE,
         lambda T: theory.regret.mfw(T, **CUBE, inner=root(T), perturbation="cube"),
-        ("in turn", "long runs", "reacting"),
+        ("long runs", "reacting"),
         400,
     ),
     "morgfw": (
@@ -597,7 +597,7 @@ def test_mean_regret_of_a_primal_is_below_its_bound(name, longer):
             best = best_rewarded(ODDS if name == "orgfw" else aims.mean(1))
             at_best = horizon * 0.125 * np.sum(best**2, -1) - np.sum(aims.sum(1) * best, -1)
             regret = np.asarray(games["loss"]).sum(-1) - at_best
-        assert_mean_at_most(bound, regret)  # PRIMALRATIOS
+        assert_mean_at_most(bound, regret)  # 0.18
 
 
 # The paper's two algorithms: adversarial losses, stochastic constraints
@@ -695,7 +695,10 @@ OF_ALGORITHM_1 = {
 
 @pytest.mark.parametrize("name, constraints, horizon", cases(OF_ALGORITHM_1, (100, 1000)))
 def test_algorithm_1_is_below_its_bounds(name, constraints, horizon):
-    """Loose: at these horizons every bound is above what playing at random costs (see F4 for why)."""
+    """Loose: the largest ratio is 0.05, as at these horizons the constants exceed what any decisions could cost.
+
+    The inequality above, which OGD comes near to, and the transcriptions are what would catch a mistake.
+    """
     method, kinds = OF_ALGORITHM_1[name]
     constants = method.constants(SIMPLEX)
     constants = type(constants)(*(float(value) for value in constants))

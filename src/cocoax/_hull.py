@@ -57,10 +57,12 @@ class Hull:
         self.domain, self.like = domain, like
         self.centre = np.asarray(ravel_pytree(like)[0], np.float64)
         self.diameter = _diameter(domain)
+        self.calls = 0
         self.is_polytope, self.has_interior = self._probe()
         self.earlier = self.lmo(np.zeros_like(self.centre))[None]  # a polytope's vertices in use in the step before
 
     def lmo(self, direction):
+        self.calls += 1
         return np.asarray(_lmo(self.domain, direction, self.like), np.float64)
 
     def inside(self, point):

@@ -4,6 +4,7 @@ import numpy as np
 
 _STEPS = 60
 _ENOUGH = 1e-13
+_PATIENCE = 4
 _SHORT_OF_BOUNDARY = 0.995
 
 
@@ -34,7 +35,7 @@ def solve_quadratic(Q, c, positive, G, h, a=None):
     limit = np.concatenate([np.zeros(positive), h])
     u, nu = a / max(a @ a, 1.0), 0.0
     slack, y = np.maximum(limit - apply(u), 1.0), np.ones(len(limit))
-    best, best_error = (u, y), np.inf
+    best, best_error, waited = (u, y), np.inf, 0
 
     for _ in range(_STEPS):
         dual = Q @ u + c + nu * a + adjoint(y)
@@ -42,9 +43,10 @@ def solve_quadratic(Q, c, positive, G, h, a=None):
         unbalanced = np.full(equal, a @ u - 1.0)
         errors = [np.abs(dual).max(), np.abs(primal).max() / (1 + np.abs(h).max(initial=0.0)), slack @ y]
         error = max(*errors, np.abs(unbalanced).max(initial=0.0))
+        waited = 0 if error < 0.5 * best_error else waited + 1
         if error < best_error:
             best, best_error = (u, y), error
-        if not error < 1e6 * best_error or error < _ENOUGH:
+        if not error < 1e6 * best_error or error < _ENOUGH or waited > _PATIENCE:
             break
 
         ratio = y / slack

@@ -16,6 +16,7 @@ from ._hull import Hull, Pieces
 _SMOOTH_STEPS = 2000
 _BUNDLE_STEPS = 1000
 _MOST_CUTS = 120
+_MOST_CALLS = 50_000  # of the LMO
 _SUFFICIENT = 0.1
 
 
@@ -152,7 +153,7 @@ class Solver:
                 L *= 2.0
             guess = step.row_weights
             self._judge(new, weights)
-            if self.done:
+            if self.done or self.hull.calls > _MOST_CALLS:
                 return True
             lowest = min(lowest, L)
             if 1e5 * lowest < L:
@@ -226,7 +227,7 @@ class Solver:
             )
             new = self.objective.measure(step.point, zeros)
             self._judge(new, zeros)
-            if self.done:
+            if self.done or self.hull.calls > _MOST_CALLS:
                 return
             merit = centre.loss + self.penalty * np.max(centre.constraint, initial=0.0)
             expected = merit - model.max() - self.penalty * step.excess

@@ -158,7 +158,7 @@ def _environment_length(horizon):
     if horizon is None:
         raise LearnerError("an Environment goes on for ever; give horizon=, the number of rounds to play")
     if isinstance(horizon, Horizon):
-        return horizon.capacity
+        return horizon.capacity if tree.is_traced(horizon.rounds) else int(horizon.rounds)
     return int(horizon)
 
 

@@ -63,6 +63,14 @@ def parameter(value, name, low, high, why=""):
     return array
 
 
+def positive_parameter(value, name):
+    """As `parameter`, for a factor."""
+    array = jnp.asarray(value, float)
+    if not tree.is_traced(array) and not 0 < float(array) < float("inf"):
+        raise LearnerError(f"{name} must be positive and finite, got {value}")
+    return array
+
+
 class AbstractLearner(eqx.Module):
     """Takes decisions. Its state always already holds the next one."""
 
@@ -88,17 +96,20 @@ def first_decision(problem: Problem, start: Point | None) -> Point:
     default = problem.domain.start()
     if start is None:
         return default
-    point = jax.tree.map(jnp.asarray, start)
-    if jax.tree.structure(point) != jax.tree.structure(default) or any(
-        a.shape != b.shape for a, b in zip(jax.tree.leaves(point), jax.tree.leaves(default))
-    ):
-        shape = jax.tree.map(jnp.shape, point)
-        raise ProblemError(f"start must have the domain's shape {problem.domain.shape}, got {shape}")
-    return tree.astype(point, jnp.result_type(float, tree.dtype(point))) if _is_integer(point) else point
+    kind = tree.dtype(start)
+    return _as_point(start, default, kind if jnp.issubdtype(kind, jnp.floating) else float, "start")
 
 
-def _is_integer(point):
-    return not jnp.issubdtype(tree.dtype(point), jnp.floating)
+def point_played(played: Point | None, decision: Point) -> Point:
+    """What was played, in the dtype of the game: the decision, unless said otherwise."""
+    return decision if played is None else _as_point(played, decision, tree.dtype(decision), "played")
+
+
+def _as_point(point, like, dtype, name):
+    shape, expected = (jax.tree.map(jnp.shape, each) for each in (point, like))
+    if shape != expected:
+        raise ProblemError(f"{name} must have the domain's shape {expected}, got {shape}")
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)
 
 
 class Reveal:

@@ -16,7 +16,16 @@ from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, Scale
 from ..primal.mfw import MFW
-from .base import AbstractLearner, Reveal, first_decision, outcome, parameter, planned
+from .base import (
+    AbstractLearner,
+    Reveal,
+    first_decision,
+    outcome,
+    parameter,
+    planned,
+    point_played,
+    positive_parameter,
+)
 from .primal_dual import begin_rounds, observe_round, scaled_by_weights
 
 
@@ -64,11 +73,12 @@ class Blocks(AbstractLearner):
             )
         limit = (1 - primal.alpha) / (3 - 2 * primal.alpha)
         self.beta = parameter(beta, "beta", 0, float(limit), f" for {type(primal).__name__}")
-        self.theta_scale = parameter(theta_scale, "theta_scale", 0, float("inf"))
+        self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
     def _known(self, problem):
         needs = self.primal.needs
-        if not tree.is_traced(c2 := self.primal.constants(problem.domain).c2) and float(c2) > 0:
+        c2 = self.primal.constants(problem.domain).c2
+        if not (isinstance(c2, int | float) and c2 == 0):
             needs = (*needs, "smoothness")
         return problem.constants(self.primal.norm, needs, f"Blocks with {type(self.primal).__name__}")
 
@@ -109,7 +119,7 @@ class Blocks(AbstractLearner):
 
     def observe(self, problem, state, round, *, played=None):
         rule, scale_for = state.rule, scaled_by_weights(self._known(problem))
-        played = self.decision(state) if played is None else played
+        played = point_played(played, self.decision(state))
         weights = rule.forecast(state.dual)
         loss, values, pull = problem.linearize(played, round)
         revealed = Reveal(problem, round, weights, played, pull)
@@ -173,7 +183,7 @@ class PDMFW(AbstractLearner):
     def __init__(self, *, beta=0.0, theta_scale=1.0, perturbation="cube"):
         self.primal = MFW(perturbation)
         self.beta = parameter(beta, "beta", 0, 0.5)
-        self.theta_scale = parameter(theta_scale, "theta_scale", 0, float("inf"))
+        self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
     def _known(self, problem):
         return problem.constants(self.primal.norm, ("lipschitz", "smoothness"), "PDMFW")

@@ -11,7 +11,7 @@ from .. import _tree as tree
 from ..dual.base import AbstractDual
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, Scale
-from .base import AbstractLearner, Moved, Outcome, Reveal, first_decision, outcome, planned
+from .base import AbstractLearner, Moved, Outcome, Reveal, first_decision, outcome, planned, point_played
 
 
 class RoundsState(eqx.Module):
@@ -42,7 +42,7 @@ def begin_rounds(problem, primal, rule, scale_for, horizon, start, key) -> Round
 def observe_round(problem, primal, scale_for, state: RoundsState, round, played) -> tuple[RoundsState, Outcome]:
     """Values, weigh, step, settle."""
     rule = state.rule
-    played = primal.decision(state.primal) if played is None else played
+    played = point_played(played, primal.decision(state.primal))
     loss, values, pull = problem.linearize(played, round)
     weights, dual = rule.weigh(state.dual, values, None)
     revealed = Reveal(problem, round, weights, played, pull)

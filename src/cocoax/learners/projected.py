@@ -10,7 +10,7 @@ from ..dual.regularized_ascent import RegularizedAscent
 from ..dual.virtual_queue import VirtualQueue
 from ..primal.base import Scale, cost
 from ..primal.ogd import OGD
-from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, planned
+from .base import AbstractLearner, Horizon, first_decision, outcome, planned, point_played, positive_parameter
 from .primal_dual import begin_rounds, observe_round
 
 
@@ -27,7 +27,7 @@ class PDOGD(AbstractLearner):
     theta_scale: Float[Array, ""]
 
     def __init__(self, *, theta_scale=1.0):
-        self.theta_scale = parameter(theta_scale, "theta_scale", 0, float("inf"))
+        self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
     def _lipschitz(self, problem) -> Array:
         return problem.constants(2, ("lipschitz",), "PDOGD").lipschitz
@@ -132,6 +132,6 @@ class Stay(AbstractLearner):
         return state.point
 
     def observe(self, problem, state, round, *, played=None):
-        loss, values = problem.values(state.point if played is None else played, round)
+        loss, values = problem.values(point_played(played, state.point), round)
         none = Weights(jnp.ones_like(loss), jnp.zeros_like(values))
         return state, outcome(loss, values, none, cost())

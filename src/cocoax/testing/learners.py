@@ -81,6 +81,13 @@ class _Games:
         return self.with_round(t, jax.tree.map(spoil, self.rounds))
 
 
+def _saying(problem, **changes) -> Problem:
+    """A new problem, equal but for the changes."""
+    fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad")
+    given = {name: getattr(problem, name) for name in fields}
+    return Problem(**({**given, "constraints": problem.names} | changes))
+
+
 def _check_record(games):
     game, length, constraints = games.base, games.length, games.problem.constraints
     require_inside(games.problem.domain, game.decisions, "the decision of round")
@@ -140,16 +147,7 @@ def _check_bad_rounds(games):
 
 def _check_compiled_once(games):
     scaled = jax.tree.map(lambda leaf: leaf * 0.5 if eqx.is_inexact_array(leaf) else leaf, games.learner)
-    given, key = games.problem, jax.random.fold_in(games.key, 2)
-    problem = Problem(
-        given.domain,
-        given.loss,
-        given.constraint,
-        constraints=given.names,
-        regularity=given.regularity,
-        loss_grad=given.loss_grad,
-        constraint_grad=given.constraint_grad,
-    )
+    problem, key = _saying(games.problem), jax.random.fold_in(games.key, 2)
     horizon = Horizon(games.length + 1, games.length + 4)
     try:
         with jax.no_tracing():
@@ -190,8 +188,8 @@ def _check_vmap(games):
 
 
 def _check_float32_without_constraints(games):
-    given, start = games.problem, tree.astype(games.problem.domain.start(), jnp.float32)
-    free = Problem(given.domain, given.loss, regularity=given.regularity, loss_grad=given.loss_grad)
+    start = tree.astype(games.problem.domain.start(), jnp.float32)
+    free = _saying(games.problem, constraint=None, constraint_grad=None)
     game = games.play(problem=free, start=start)
     require_inside(free.domain, game.decisions, "without constraints and in float32, the decision of round")
     require(game.constraint.shape == (games.length, 0), "without constraints, constraint must have shape (T, 0)")
@@ -212,12 +210,10 @@ def _check_other_ways_to_say_it(games):
     def named(x, round):
         return dict(zip(names, given.values(x, round)[1]))
 
-    problem = Problem(
-        given.domain,
-        given.loss,
-        named,
+    problem = _saying(
+        given,
+        constraint=named,
         constraints=names,
-        regularity=given.regularity,
         loss_grad=lambda x, round: given.gradients(x, round)[0],
         constraint_grad=lambda x, round: given.gradients(x, round)[1],
     )
