@@ -113,8 +113,9 @@ PAGE = """# The paper's methods, with their proven constants, on the paper's exp
 Online matrix completion, 50 x 50, nuclear norm at most 5, 100 observed entries a round, the true matrix of nuclear norm
 1, constraint matrices uniform on [-1, 1]. The optimum is the true matrix with zero loss, so regret is total loss.
 
-`make table` (`python -m benchmarks.paper_table --instances {instances} --seed {seed}`), cocoax {version}, jax {jax}, float32,
-{machine}. Mean ± standard deviation over {instances} instances at T = 1000; slopes of log mean regret over T in {horizons}.
+`make table` (`python -m benchmarks.paper_table --instances {instances} --seed {seed}`), cocoax {version}, jax {jax},
+float32, {machine}. Mean ± standard deviation over {instances} instances at T = 1000; slopes of log mean regret over T in
+{horizons}.
 The columns "reference" come from an independent NumPy implementation, 10 instances with other seeds.
 
 | method | regret | reference | slope | reference | violation | largest multiplier | LMOs a round |

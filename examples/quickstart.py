@@ -39,7 +39,9 @@ rounds = {
 }
 
 best = cx.hindsight(problem, rounds)
-print(f"best fixed split {best.x.round(3)}, cost {best.value / horizon:.3f} a round, multiplier {best.multiplier[0]:.2f}")
+print(
+    f"best fixed split {best.x.round(3)}, cost {best.value / horizon:.3f} a round, multiplier {best.multiplier[0]:.2f}"
+)
 print(f"certified: no split within the budget is better by more than {best.gap / horizon:.1e} a round\n")
 
 learners = {
@@ -55,7 +57,9 @@ games = {name: cx.play(problem, learner, rounds, key=key) for name, learner in l
 print(f"{'after ' + str(horizon) + ' rounds':34}{'regret':>10}{'violation':>12}{'score':>10}{'LMOs a round':>15}")
 for name, game in games.items():
     calls = game.lmo_calls.sum() / horizon
-    print(f"{name:34}{game.regret(best)[-1]:10.1f}{game.violation()[-1, 0]:12.1f}{game.score(best)[-1]:10.1f}{calls:15.1f}")
+    print(
+        f"{name:34}{game.regret(best)[-1]:10.1f}{game.violation()[-1, 0]:12.1f}{game.score(best)[-1]:10.1f}{calls:15.1f}"
+    )
 print("score = regret + multiplier * overspending: what overspending saved, charged at its price")
 
 try:

@@ -312,6 +312,14 @@ def test_environments_are_drawn_from_their_key():
         hindsight(problem, environment, horizon=30)
 
 
+def test_the_same_key_draws_the_rounds_of_the_game():
+    problem = cx.Problem(SETS["l2"][0], quadratic_loss)
+    environment = cx.Sampler(lambda key: {"cost": 0.1 * jax.random.normal(key, (10,))})
+    game = cx.play(problem, cx.learners.Stay(), environment, horizon=30, key=jax.random.key(1), keep_rounds=True)
+    drawn = hindsight(problem, environment, horizon=30, key=jax.random.key(1))
+    assert drawn.value == hindsight(problem, game.rounds).value
+
+
 def test_fixed_points_and_paths_as_comparators():
     rounds = streams(horizon=20)
     problem = cx.Problem(SETS["l2"][0], quadratic_loss, budgets, constraints=3)
@@ -360,7 +368,7 @@ def test_bad_input_is_named():
 
 
 def test_users_of_float32_get_the_same(tmp_path):
-    domain, limits = SETS["simplex"]
+    limits = SETS["simplex"][1]
     rounds = {name: leaf.astype(np.float32) for name, leaf in streams(horizon=50).items()}
     np.savez(tmp_path / "rounds.npz", **rounds)
     script = f"""

@@ -10,7 +10,6 @@ import pytest
 import cocoax as cx
 from cocoax import learners, primal
 from cocoax.hindsight import fixed
-from cocoax.play import Progress
 from cocoax.problem import Environment
 from cocoax.testing import problems
 
@@ -235,11 +234,11 @@ def test_replayed_rounds_are_the_rounds(learner):
 @pytest.mark.parametrize("learner", [OCG, learners.PDMFW()], ids=["Blocks", "PDMFW"])
 def test_going_on_in_an_environment_equals_not_having_stopped(learner):
     problem, environment = simplex().problem, Chasing()
-    state = learner.init(problem, key=KEY, horizon=ROUNDS)
-    begun = Progress(state, environment.init(KEY), jax.random.key(2), jnp.zeros((), jnp.int32))
-    whole = cx.play(problem, learner, environment, horizon=ROUNDS, state=begun, keep_decisions=True)
-    first = cx.play(problem, learner, environment, horizon=ROUNDS // 2, state=begun, keep_decisions=True)
-    second = cx.play(problem, learner, environment, horizon=ROUNDS // 2, state=first.state, keep_decisions=True)
+    plan = {"key": KEY, "horizon": ROUNDS, "keep_decisions": True}
+    whole = cx.play(problem, learner, environment, **plan)
+    first = cx.play(problem, learner, environment, **plan, length=ROUNDS // 2)
+    second = cx.play(problem, learner, environment, state=first.state, keep_decisions=True)
+    state = first.state.learner
     np.testing.assert_array_equal(np.concatenate([first.decisions, second.decisions]), whole.decisions)
     np.testing.assert_array_equal(np.concatenate([first.loss, second.loss]), whole.loss)
     with pytest.raises(cx.LearnerError, match="give state= the state of a game in that Environment"):

@@ -122,6 +122,7 @@ def duel(problem, learner, duellist, rounds):
         duellist,
         key=jax.random.key(0),
         horizon=cx.Horizon(rounds, LONGEST),
+        length=LONGEST,
         start=problem.domain.vertex().dense(),  # as far from the best as can be: not learning breaks the bounds
         keep_rounds=True,
     )
@@ -326,7 +327,7 @@ def test_ftpl_lemma_holds_for_every_size_of_fresh_noise(perturbation, horizon):
             games = many_games(problem, learner, environment, horizon)
             squares = np.mean(np.sum(np.max(np.abs(games["rounds"]["cost"]), -1) ** 2, -1))  # one-hot: any norm
             bound = theory.regret.ftpl(size, squares, diameter=diameter, dimension=dimension, perturbation=perturbation)
-            assert_mean_at_most(bound, linear_regret(games))  # 0.24
+            assert_mean_at_most(bound, linear_regret(games))  # 0.25
             if factor == 1.0:
                 constants = theory.constants.ftpl(diameter, dimension, perturbation)
                 assert_mean_at_most(constants.regret(horizon, 1.0), linear_regret(games))
@@ -722,7 +723,7 @@ def test_algorithm_1_is_below_its_bounds(name, constraints, horizon):
 
 @pytest.mark.parametrize("perturbation, constraints, horizon", cases(PERTURBATIONS, (100, 1000)))
 def test_algorithm_2_is_below_its_bounds(perturbation, constraints, horizon):
-    """Loose, as for Algorithm 1."""
+    """Loose, as for Algorithm 1: the largest ratio is 0.09."""
     ball = perturbation == "ball"
     for beta, theta_scale in ((0.0, 1.0), (0.5, 1.0), (0.0, 0.2)):
         learner = cx.learners.PDMFW(beta=beta, theta_scale=theta_scale, perturbation=perturbation)

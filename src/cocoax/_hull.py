@@ -72,18 +72,16 @@ class Hull:
             return False
 
     def step(self, c, L, y, loss, rows, K, accuracy, guess=None) -> Step:
-        """The minimiser to within `accuracy` in value. `guess`: the last step's row weights."""
-        free = None
+        """The minimiser to within `accuracy` in value. `guess`: weights of all pieces to start from."""
         if self.has_interior or (guess is None and not self.is_polytope):
             free = _step_without_domain(c, L, y, loss, rows, K)
             if self.has_interior and self.inside(free.point):
                 return free
+            guess = np.append(free.loss_weights, free.row_weights) if guess is None else guess
         if self.is_polytope:
             self.earlier, step = self._generate(c, L, y, loss, rows, K, accuracy, self.earlier)
-        else:
-            weights = guess if guess is not None else np.append(free.loss_weights, free.row_weights)
-            step = self._ascend(c, L, y, loss, rows, K, accuracy, weights)
-        return step
+            return step
+        return self._ascend(c, L, y, loss, rows, K, accuracy, guess)
 
     def _ascend(self, c, L, y, loss, rows, K, accuracy, weights):
         """The dual: with the pieces' weights fixed the step is a projection, quick from a cold start, and a smooth
@@ -103,25 +101,26 @@ class Hull:
 
         point, slack, dual = project(weights)
         for _ in range(_ASCENTS):
-            answer = _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
             missing = (np.max(slack[:of_loss]) if of_loss else 0.0) - weights @ slack
-            met = answer.excess <= 1e-8 * self.diameter
-            price = 2.0 * weights[of_loss:].sum() if met else K
-            if len(slopes) == 0 or missing + price * answer.excess <= accuracy:
+            excess = np.max(slack[of_loss:], initial=0.0)
+            price = 2.0 * weights[of_loss:].sum() if excess <= 1e-8 * self.diameter else K
+            if len(slopes) == 0 or missing + price * excess <= accuracy:
                 break
             towards = _best_weights(curvature, -slack - curvature @ weights, of_loss, K) - weights
+            rounding = 1e-13 * (abs(dual) + abs(weights @ values))
+            tried = project(weights + towards)
             for _ in range(_HALVINGS):
-                tried = project(weights + towards)
-                if tried[2] >= dual + 1e-4 * (slack @ towards) - 1e-13 * (abs(dual) + np.abs(weights @ values)):
+                if tried[2] >= dual + 1e-4 * (slack @ towards) - rounding:
                     break
                 towards = 0.5 * towards
+                tried = project(weights + towards)
             bend = slack - tried[1]
             if bend @ towards > 1e-14 * np.linalg.norm(bend) * np.linalg.norm(towards):
                 pushed = curvature @ towards
                 curvature = curvature - np.outer(pushed, pushed) / (pushed @ towards)
                 curvature = curvature + np.outer(bend, bend) / (bend @ towards)
             weights, (point, slack, dual) = weights + towards, tried
-        return answer
+        return _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
 
     def _generate(self, c, L, y, loss, rows, K, accuracy, vertices):
         best, stale = np.inf, 0

@@ -47,6 +47,7 @@ class Solver:
         self.owner, self.norm = np.zeros(0, int), np.zeros(0)
         self.first, self.penalty = first, 0.0
         self.best, self.best_violation, self.best_score = first, np.inf, np.inf
+        self.latest = first
         self._judge(first, np.zeros(count))
 
     def solve(self):
@@ -62,6 +63,7 @@ class Solver:
         """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X."""
         if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
             return
+        self.latest = at
         vertex = self.hull.lmo(at.slope)
         self._raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
         violation = np.max(at.constraint, initial=0.0)
@@ -107,7 +109,8 @@ class Solver:
 
     def _step(self, c, L, y, loss, guess=None):
         """A proximal step; where the rows cannot be met, either the proof or a larger penalty."""
-        accuracy = 1e-4 * max(self.best.loss - self.lower, self.precision)
+        gap = min(self.best.loss - self.lower, abs(self.latest.loss - self.lower))
+        accuracy = 1e-4 * max(gap, self.precision)
         while True:
             step = self.hull.step(c, L, y, loss, self._rows(y), self.penalty, accuracy, guess)
             if step.excess <= 1e-9 * self.hull.diameter or step.row_weights.sum() < 0.9 * self.penalty:
@@ -129,24 +132,24 @@ class Solver:
         x = y = self.first
         around, jacobian = x, self._linearize(x)
         self.first_penalty = self.penalty = 10.0 * (np.linalg.norm(x.slope) + 1e-9)
-        L = lowest = self._first_curvature(x)
-        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.hull.diameter, 1e-12)
-        L = max(L, floor)
-        lowest = np.inf
-        momentum, guess, move, first_move, inner, affine = 1.0, None, np.inf, None, 0, True
+        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.hull.diameter, 1e-12)  # linear losses have no curvature
+        L, lowest = max(self._first_curvature(x), floor), np.inf
+        momentum, guess, first_move, inner, affine = 1.0, None, None, 0, True
 
-        def bent(at):  # <lambda_k, G - G_k>
-            return multiplier @ (at.constraint - around.constraint - jacobian @ (at.point - around.point))
+        def error(at):  # G - G_k >= 0
+            return at.constraint - around.constraint - jacobian @ (at.point - around.point)
+
+        def value(at):  # of the subproblem's loss, F + <lambda_k, G - G_k>
+            return at.loss + multiplier @ error(at)
 
         for _ in range(_SMOOTH_STEPS):
-            phi = y.loss + bent(y)
-            slope = y.slope - multiplier @ jacobian
+            phi, slope = value(y), y.slope - multiplier @ jacobian
             while True:
                 step = self._step(slope, L, y.point, none, guess)
                 weights = self._per_constraint(step.row_weights)
                 new = self.objective.measure(step.point, weights)
                 d = new.point - y.point
-                rise = new.loss + bent(new) - phi - slope @ d
+                rise = value(new) - phi - slope @ d
                 rounding = 1e-13 * max(abs(phi), abs(slope @ d))
                 if rise <= 0.5 * L * (d @ d) + rounding:
                     break
@@ -158,13 +161,8 @@ class Solver:
             lowest = min(lowest, L)
             if 1e5 * lowest < L:
                 return False
-            gain = (
-                x.loss
-                + bent(x)
-                - new.loss
-                - bent(new)
-                + self.penalty * (self._excess(x.point) - self._excess(new.point))
-            )
+            gain = value(x) - value(new)
+            gain += self.penalty * (self._excess(x.point) - self._excess(new.point))
             if gain < -10 * rounding and momentum > 1.0:
                 momentum, beta, new_x = 1.0, 0.0, x
             else:
@@ -175,8 +173,7 @@ class Solver:
             L = max(L * (0.5 if rise < 0.1 * L * (d @ d) else 0.97), floor)
 
             # A new linearisation, once the subproblem of the last one is solved well enough for it.
-            error = np.abs(new.constraint - around.constraint - jacobian @ (new.point - around.point))
-            affine = affine and np.max(error, initial=0.0) <= 1e-11 * self.constraint_scale
+            affine = affine and np.max(error(new), initial=0.0) <= 1e-11 * self.constraint_scale
             inner, move = inner + 1, L * np.linalg.norm(d)
             first_move = move if first_move is None else first_move
             if not affine and (move <= 0.1 * first_move or inner >= 30):

@@ -100,6 +100,8 @@ class Game(eqx.Module):
             return comparator
         if self.problem is None:
             raise ProblemError("a point as comparator needs the rounds; play with keep_rounds=True, or give fixed(...)")
+        if self.loss.ndim > 1:
+            raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
         shape = [np.shape(leaf) for leaf in jax.tree.leaves(comparator)]
         if shape == [leaf.shape for leaf in jax.tree.leaves(self.decision)]:
             return fixed(self.problem, self.rounds, comparator)

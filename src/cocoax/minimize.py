@@ -53,8 +53,8 @@ def minimize(
     Plays `learner` (by default `Blocks(OCG())`) for `horizon` rounds and returns the average decision $\bar x$: its
     expected gap and violation are at most the learner's regret and violation divided by the horizon (erratum E29).
 
-    On `batches` fresh batches of `samples` rounds, the gap is estimated as $\frac1n\sum_t f_t(\bar x)$ minus a certified
-    lower bound of $\min_{x\in X}\frac1n\sum_t f_t(x)+\langle\lambda,g_t(x)\rangle$ (Mak, Morton, Wood, 1999), with
+    On `batches` fresh batches of `samples` rounds, the gap is estimated as $\frac1n\sum_t f_t(\bar x)$ minus a
+    certified lower bound of $\min_{x\in X}\frac1n\sum_t f_t(x)+\langle\lambda,g_t(x)\rangle$ (Mak, Morton, Wood, 1999), with
     $\lambda$ from a batch of its own. Its expectation is never below the true gap, for any $\lambda\ge0$. Intervals
     are Student's, over batches.
 

@@ -32,6 +32,7 @@ def play(
     horizon=None,
     start=None,
     state=None,
+    length: int | None = None,
     keep_decisions: bool = False,
     keep_rounds: bool = False,
 ) -> Game:
@@ -41,10 +42,10 @@ def play(
 
     - `rounds`: a PyTree whose leaves have a leading axis T, or an `Environment`.
     - `key`: all randomness comes from it. Not needed with `state`.
-    - `horizon`: how many rounds the learner plans for; by default the number of rounds. With an
-      `Environment`, how many rounds are played.
+    - `horizon`: how many rounds the learner plans for; by default the number of rounds. An `Environment` needs it.
     - `start`: the first decision, by default `problem.domain.start()`. Its dtype is that of the game.
     - `state`: `game.state` of an earlier game, to go on from: equal to not having stopped.
+    - `length`: with an `Environment`, how many rounds to play now; by default all that are planned.
     - `keep_decisions`, `keep_rounds`: keep each round's decision, or data, in the `Game`.
 
     Works under `jax.jit` and `jax.vmap`. A loss, constraint or gradient that is not finite raises an error that
@@ -67,7 +68,14 @@ def play(
     if not isinstance(learner, AbstractLearner):
         raise LearnerError(f"play needs one of cocoax.learners second, got {type(learner).__name__}")
     is_environment = isinstance(rounds, Environment)
-    length = _environment_length(horizon) if is_environment else _length(rounds)
+    if is_environment and state is not None and not isinstance(state, Progress):
+        raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")
+    if not is_environment:
+        if length is not None:
+            raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
+        length = _length(rounds)
+    elif length is None:
+        length = _environment_length(learner, horizon, state)
     if state is None:
         if key is None:
             raise LearnerError("play needs a key, for example key=jax.random.key(0)")
@@ -75,8 +83,6 @@ def play(
         horizon = horizon if isinstance(horizon, Horizon) else Horizon(horizon)
         _check_start(problem, start)
         state = _begin(problem, learner, rounds if is_environment else None, key, horizon, start)
-    elif is_environment and not isinstance(state, Progress):
-        raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")
     elif not is_environment and isinstance(state, Progress):
         state = state.learner
     _check_length(learner, state.learner if is_environment else state, length)
@@ -154,12 +160,18 @@ def _length(rounds):
     return length
 
 
-def _environment_length(horizon):
-    if horizon is None:
-        raise LearnerError("an Environment goes on for ever; give horizon=, the number of rounds to play")
+def _environment_length(learner, horizon, state):
+    """All that is planned: the horizon at the start, what is left of it later."""
+    planned = horizon
+    if state is not None and horizon is None:
+        planned = learner.rounds_left(state.learner)
     if isinstance(horizon, Horizon):
-        return horizon.capacity if tree.is_traced(horizon.rounds) else int(horizon.rounds)
-    return int(horizon)
+        planned = horizon.rounds
+    if planned is None:
+        raise LearnerError("an Environment goes on for ever; give horizon=, or length=, the number of rounds to play")
+    if tree.is_traced(planned):
+        raise LearnerError("a traced horizon in an Environment needs length=, the number of rounds to play")
+    return int(planned)
 
 
 def _check_start(problem, start):

@@ -45,6 +45,8 @@ def _constant(value, name):
     array = jnp.asarray(value, float)
     if not tree.is_traced(array) and not (array.ndim == 0 and bool(array >= 0)):
         raise ProblemError(f"{name} must be one number >= 0, got {value}")
+    if name == "lipschitz" and not tree.is_traced(array) and not bool(array > 0):
+        raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give any small number")
     return array
 
 

@@ -200,6 +200,17 @@ class Box(AbstractDomain):
         return self.lower.astype(dtype), self.upper.astype(dtype)
 
 
+def ZeroOneCube(n) -> Box:
+    r"""$X = [0, 1]^n$, the hull of $\{0, 1\}^n$.
+
+    >>> import jax.numpy as jnp
+    >>> ZeroOneCube(3).lmo(jnp.array([1.0, -1.0, -2.0])).dense().tolist()
+    [0.0, 1.0, 1.0]
+    """
+    shape = as_shape(n)
+    return Box(jnp.zeros(shape), jnp.ones(shape))
+
+
 def onto_l1_ball(x, radius):
     """The nearest point of {sum |y| <= radius}: soft thresholding at the level that the simplex finds."""
     magnitudes = onto_simplex(jnp.abs(x).reshape(-1), radius).reshape(x.shape)

@@ -30,11 +30,11 @@ class Product(AbstractDomain):
     blocks: Any
 
     def __init__(self, tree):
-        blocks = jax.tree.leaves(tree, is_leaf=_is_domain)
+        blocks = jax.tree.leaves(tree, is_leaf=is_domain)
         if not blocks:
             raise DomainError("a product needs at least one domain, got none")
         for block in blocks:
-            if not _is_domain(block):
+            if not is_domain(block):
                 raise DomainError(f"every leaf of a product must be a domain, got {type(block).__name__}")
         self.blocks = tree
 
@@ -66,13 +66,13 @@ class Product(AbstractDomain):
         return self._map(lambda block, part: block.project(part), x)
 
     def _map(self, function, *trees):
-        return jax.tree.map(function, self.blocks, *trees, is_leaf=_is_domain)
+        return jax.tree.map(function, self.blocks, *trees, is_leaf=is_domain)
 
     def _leaves(self) -> list[AbstractDomain]:
-        return jax.tree.leaves(self.blocks, is_leaf=_is_domain)
+        return jax.tree.leaves(self.blocks, is_leaf=is_domain)
 
 
-def _is_domain(node):
+def is_domain(node):
     return isinstance(node, AbstractDomain)
 
 
@@ -149,15 +149,15 @@ def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
     for ord in known:
         check_norm(ord)
     return FromLMO(
-        minimise=_as_tree(fn),
+        minimise=as_tree(fn),
         first=jax.tree.map(lambda leaf: number(leaf, "start"), start),
         diameters={ord: number(value, "diameter", positive=True) for ord, value in known.items()},
-        membership=None if contains is None else _as_tree(contains),
+        membership=None if contains is None else as_tree(contains),
         host=bool(host),
     )
 
 
-def _as_tree(function) -> Callable:
+def as_tree(function) -> Callable:
     """Plain functions become part of the tree's structure."""
     is_tree = isinstance(function, eqx.Module | jax.tree_util.Partial)
     return function if is_tree else jax.tree_util.Partial(function)  # pyright: ignore[reportReturnType]

@@ -53,6 +53,54 @@ class ProbabilitySimplex(AbstractDomain):
         return onto_simplex(x, self.total.astype(x.dtype))
 
 
+class UnitSimplex(AbstractDomain):
+    r"""$X = \{x \in \mathbb{R}^n : x \ge 0,\ \sum_i x_i \le r\}$.
+
+    >>> import jax.numpy as jnp
+    >>> simplex = UnitSimplex(3, total=2.0)
+    >>> simplex.lmo(jnp.array([2.0, -1.0, 0.5])).dense().tolist()
+    [0.0, 2.0, 0.0]
+    >>> simplex.lmo(jnp.array([2.0, 1.0, 0.5])).dense().tolist()
+    [0.0, 0.0, 0.0]
+    """
+
+    n: int = eqx.field(static=True)
+    total: Float[Array, ""]
+
+    def __init__(self, n, total=1.0):
+        if n < 1:
+            raise DomainError(f"a simplex needs at least one coordinate, got n={n}")
+        self.n = int(n)
+        self.total = number(total, "total", positive=True)
+
+    @property
+    def shape(self):
+        return (self.n,)
+
+    def lmo(self, direction, guess=None):
+        index = jnp.argmin(direction)
+        return OneHot(index, jnp.where(direction[index] < 0, self.total.astype(direction.dtype), 0), self.shape)
+
+    def vertex(self):
+        return self.lmo(jnp.zeros(self.n))
+
+    def start(self):
+        return jnp.full(self.shape, self.total / (self.n + 1))
+
+    def diameter(self, ord):
+        check_norm(ord)
+        return min(self.n, 2) ** (1 / ord) * self.total
+
+    def contains(self, x, tol=1e-6):
+        total = self.total.astype(x.dtype)
+        return (x.sum() <= (1 + tol) * total) & (x.min() >= -tol * total)
+
+    def project(self, x):
+        total = self.total.astype(x.dtype)
+        positive = jnp.maximum(x, 0)
+        return jnp.where(positive.sum() <= total, positive, onto_simplex(x, total))
+
+
 def onto_simplex(x: Float[Array, " n"], total) -> Float[Array, " n"]:
     """The nearest point of {y >= 0, sum y = total}, by sorting (Held, Wolfe, Crowder, 1974)."""
     x = x - x.max()  # the answer does not change, and large entries no longer swallow the total
@@ -60,3 +108,25 @@ def onto_simplex(x: Float[Array, " n"], total) -> Float[Array, " n"]:
     excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, x.size + 1, dtype=x.dtype)
     last = jnp.sum(ordered > excess) - 1
     return jnp.maximum(x - excess[last], 0)
+
+
+def onto_capped_simplex(x: Float[Array, " n"], caps: Float[Array, " n"], total) -> Float[Array, " n"]:
+    """The nearest point of {0 <= y <= caps, sum y = total}, by sorting, where caps <= total <= sum caps.
+
+    It is y = clip(x - theta, 0, caps), and its sum is piecewise linear in theta. If the entries of x are filled
+    to their caps from the largest down, theta lies at most one cap below the entry that completes the total:
+    measured from there, large entries no longer swallow the caps.
+    """
+    order = jnp.argsort(-x)
+    complete = jnp.sum(jnp.cumsum(caps[order]) < total)
+    x = jnp.clip(x - x[order[jnp.minimum(complete, x.size - 1)]], -caps.max(), caps.max())
+
+    corners = jnp.concatenate([x - caps, x])  # entry i leaves its cap at theta = x_i - caps_i, and is 0 from x_i on
+    order = jnp.argsort(corners)
+    corners = corners[order]
+    moving = jnp.cumsum(jnp.where(order < x.size, 1, -1)).astype(x.dtype)
+    lost = jnp.cumsum(moving[:-1] * jnp.diff(corners))
+    excess = caps.sum() - total - jnp.concatenate([jnp.zeros(1, x.dtype), lost])
+    last = jnp.maximum(jnp.sum(excess >= 0) - 1, 0)
+    theta = corners[last] + excess[last] / jnp.maximum(moving[last], 1)
+    return jnp.clip(x - theta, 0, caps)

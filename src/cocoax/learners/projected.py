@@ -56,8 +56,8 @@ class PDOGD(AbstractLearner):
 class AdaptivePDOGD(AbstractLearner):
     r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016, with beta = 1/2).
 
-    As `PDOGD` with $\eta_t=\frac{R}{D\sqrt t}$, $\theta_t=\frac{6RD}{\sqrt t}$, $\mu_t=\frac{1}{\theta_t(t+1)}$. For a fixed
-    constraint, regret $O(\sqrt T)$ and violation $O(T^{3/4})$ (rates confirmed in print).
+    As `PDOGD` with $\eta_t=\frac{R}{D\sqrt t}$, $\theta_t=\frac{6RD}{\sqrt t}$, $\mu_t=\frac{1}{\theta_t(t+1)}$.
+    For a fixed constraint, regret $O(\sqrt T)$ and violation $O(T^{3/4})$ (rates confirmed in print).
     """
 
     def _lipschitz(self, problem) -> Array:

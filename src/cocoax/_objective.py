@@ -1,0 +1,104 @@
+"""The total loss and the constraints of a benchmark, as functions of one flat vector, with compiled passes."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from . import _tree as tree
+from ._solver import Measured
+from .errors import ProblemError
+
+
+class Objective:
+    """F = (1/T) sum_t f_t and the G of the benchmark on flat vectors; every pass over the rounds is compiled."""
+
+    def __init__(self, problem, rounds, expected, benchmark):
+        self.problem, self.rounds, self.benchmark = problem, rounds, benchmark
+        self.horizon = horizon_of(rounds)
+        self.unit = 1.0 / self.horizon
+        self.expected = None if expected is None else jax.tree_util.Partial(expected)
+        self.start = float64(problem.domain.start())
+        loss, constraint = each_round(problem, rounds, self.start, None)
+        for name, values in (("loss", loss), ("constraint", constraint)):
+            bad = ~np.isfinite(np.asarray(values).reshape(self.horizon, -1)).all(axis=1)
+            if bad.any():
+                raise ProblemError(f"the {name} of round {bad.argmax()} is not finite at the domain's start")
+        self.count = problem.constraints * (self.horizon if benchmark == "every_round" else 1)
+        if expected is not None:
+            shape = jax.eval_shape(_vector, self.expected, self.start).shape
+            if shape != (self.count,):
+                raise ProblemError(
+                    f"expected_constraint returned {shape[0]} value(s), but the problem has {self.count} constraint(s)"
+                )
+
+    def measure(self, x, weights):
+        answer = _measure(self.problem, self.rounds, self.expected, self.start, x, weights, self.benchmark)
+        loss, constraint, slope = (np.asarray(each) for each in answer)
+        return Measured(x, float(loss), constraint, slope)
+
+    def jacobian(self, x):
+        if self.count == 0:
+            return np.zeros((0, len(x)))
+        return np.asarray(_jacobian(self.problem, self.rounds, self.expected, self.start, x, self.benchmark))
+
+
+@eqx.filter_jit
+def each_round(problem, rounds, x, axis):
+    return jax.vmap(problem.values, in_axes=(axis, 0))(x, rounds)
+
+
+@eqx.filter_jit
+def _measure(problem, rounds, expected, like, x, weights, benchmark):
+    """(F, G, the gradient of F + <weights, G>) in one pass."""
+    point = ravel_pytree(like)[1](x)
+    horizon, m = horizon_of(rounds), problem.constraints
+    if benchmark == "every_round":
+        of_round = horizon * weights.reshape(horizon, m)
+    else:
+        of_round = jnp.broadcast_to(weights if expected is None else jnp.zeros(m), (horizon, m))
+
+    def one(r, b):
+        loss, constraint, pull = problem.linearize(point, r)
+        return loss, constraint, pull(jnp.ones((), x.dtype), b)
+
+    loss, constraint, slope = jax.vmap(one)(rounds, of_round)
+    slope = ravel_pytree(jax.tree.map(lambda leaf: leaf.mean(0), slope))[0]
+    if expected is not None:
+        constraint, pull = jax.vjp(lambda p: _vector(expected, p), point)
+        return loss.mean(), constraint, slope + ravel_pytree(pull(weights)[0])[0]
+    return loss.mean(), constraint.reshape(-1) if benchmark == "every_round" else constraint.mean(0), slope
+
+
+@eqx.filter_jit
+def _jacobian(problem, rounds, expected, like, x, benchmark):
+    point = ravel_pytree(like)[1](x)
+    if expected is not None:
+        rows = jax.jacrev(lambda p: _vector(expected, p))(point)
+    else:
+        rows = jax.vmap(lambda r: problem.gradients(point, r)[1])(rounds)
+        merge = (
+            (lambda leaf: leaf.reshape(-1, *leaf.shape[2:]))
+            if benchmark == "every_round"
+            else (lambda leaf: leaf.mean(0))
+        )
+        rows = jax.tree.map(merge, rows)
+    return jax.vmap(lambda row: ravel_pytree(row)[0])(rows)
+
+
+def _vector(expected, point):
+    return jnp.atleast_1d(jnp.asarray(expected(point), tree.dtype(point)))
+
+
+def float64(x):
+    return tree.astype(jax.tree.map(jnp.asarray, x), jnp.float64)
+
+
+def horizon_of(rounds) -> int:
+    lengths = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(rounds)}
+    if len(lengths) != 1 or lengths == {()} or lengths == {(0,)}:
+        raise ProblemError(
+            f"rounds must be a PyTree whose leaves share one leading axis of length T >= 1, got {sorted(lengths)}"
+        )
+    return lengths.pop()[0]

@@ -1,0 +1,225 @@
+"""Balls of lp norms, and of norms that weigh the entries by rank."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import _tree as tree
+from ..errors import DomainError
+from .balls import L1Ball, L2Ball, LinfBall, as_shape, rescale
+from .base import AbstractDomain, check_norm, number
+from .selections import Sparse, at_most, onto_selection
+from .vertices import Dense
+
+
+class LpBall(AbstractDomain):
+    r"""$X = \{x : \sum_i |x_i|^p \le r^p\}$ for $1 \le p \le \infty$, of any shape.
+
+    The LMO is Hölder's equality, $v_i = -r\,\mathrm{sign}(d_i)\,w_i / \|w\|_p$ with $w_i = |d_i|^{1/(p-1)}$.
+    Projections are known for p = 1, 2 and infinity.
+
+    >>> import jax.numpy as jnp
+    >>> ball = LpBall(2, radius=3.0, p=1.5)
+    >>> ball.lmo(jnp.array([1.0, -2.0])).dense().round(4).tolist()
+    [-0.6934, 2.7734]
+    """
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    radius: Float[Array, ""]
+    p: float = eqx.field(static=True)
+
+    def __init__(self, shape, radius, p):
+        if not p >= 1:
+            raise DomainError(f"p must be at least 1, got {p}")
+        self.sizes = as_shape(shape)
+        self.radius = number(radius, "radius", positive=True)
+        self.p = float(p)
+
+    @property
+    def shape(self):
+        return self.sizes
+
+    def lmo(self, direction, guess=None):
+        if self.p in (1, math.inf):
+            return self._plain().lmo(direction)
+        direction, zero = rescale(direction)
+        direction = jnp.where(zero, 1, direction)
+        powers = jnp.abs(direction) ** (1 / (self.p - 1))
+        lengths = self.radius.astype(direction.dtype) * powers / _lp_norm(powers, self.p)
+        return Dense(-jnp.sign(direction) * lengths)
+
+    def vertex(self):
+        return self.lmo(jnp.zeros(self.shape))
+
+    def start(self):
+        return jnp.zeros(self.shape)
+
+    def diameter(self, ord):
+        check_norm(ord)
+        return 2 * math.prod(self.shape) ** max(0.0, 1 / ord - 1 / self.p) * self.radius
+
+    def contains(self, x, tol=1e-6):
+        return _lp_norm(x, self.p) <= (1 + tol) * self.radius.astype(x.dtype)
+
+    def project(self, x):
+        return self._plain().project(x) if self.p in (1, 2, math.inf) else super().project(x)
+
+    def _plain(self):
+        return {1: L1Ball, 2: L2Ball, math.inf: LinfBall}[self.p](self.shape, self.radius)
+
+
+class KSparse(AbstractDomain):
+    r"""$X = \{x \in \mathbb{R}^n : \sum_i |x_i| \le kr,\ \max_i |x_i| \le r\}$, with k entries $\pm r$ in a vertex.
+
+    >>> import jax.numpy as jnp
+    >>> KSparse(4, 2, radius=3.0).lmo(jnp.array([1.0, -2.0, 0.0, 4.0])).dense().tolist()
+    [0.0, 3.0, 0.0, -3.0]
+    """
+
+    n: int = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    radius: Float[Array, ""]
+
+    def __init__(self, n, k, radius):
+        self.n, self.k = at_most(n, k)
+        self.radius = number(radius, "radius", positive=True)
+
+    @property
+    def shape(self):
+        return (self.n,)
+
+    def lmo(self, direction, guess=None):
+        radius = self.radius.astype(direction.dtype)
+        _, index = jax.lax.top_k(jnp.abs(direction), self.k)
+        return Sparse(index, jnp.where(direction[index] > 0, -radius, radius), self.n)
+
+    def vertex(self):
+        return self.lmo(jnp.zeros(self.n))
+
+    def start(self):
+        return jnp.zeros(self.n)
+
+    def diameter(self, ord):
+        check_norm(ord)
+        return 2 * self.k ** (1 / ord) * self.radius
+
+    def contains(self, x, tol=1e-6):
+        radius = (1 + tol) * self.radius.astype(x.dtype)
+        return (tree.norm(x, 1) <= self.k * radius) & (tree.norm(x, jnp.inf) <= radius)
+
+    def project(self, x):
+        return jnp.sign(x) * onto_selection(jnp.abs(x), self.radius.astype(x.dtype), self.k)
+
+
+class KNormBall(AbstractDomain):
+    r"""$X = \{x \in \mathbb{R}^n : \sum_{i\le k} |x|_{(i)} \le r\}$, where $|x|_{(i)}$ is the i-th largest.
+
+    It is the hull of the l1 ball of radius r and the linf ball of radius r/k.
+
+    >>> import jax.numpy as jnp
+    >>> ball = KNormBall(3, 2, radius=4.0)
+    >>> ball.lmo(jnp.array([1.0, -4.0, 1.0])).dense().tolist()
+    [0.0, 4.0, 0.0]
+    >>> ball.lmo(jnp.array([2.0, -3.0, 2.0])).dense().tolist()
+    [-2.0, 2.0, -2.0]
+    """
+
+    n: int = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    radius: Float[Array, ""]
+
+    def __init__(self, n, k, radius):
+        self.n, self.k = at_most(n, k)
+        self.radius = number(radius, "radius", positive=True)
+
+    @property
+    def shape(self):
+        return (self.n,)
+
+    def lmo(self, direction, guess=None):
+        direction, _ = rescale(direction)
+        radius = self.radius.astype(direction.dtype)
+        signs = jnp.where(direction > 0, -radius, radius)
+        index = jnp.argmax(jnp.abs(direction))
+        one = jnp.where(jnp.arange(self.n) == index, signs, 0)
+        return Dense(jnp.where(self.k * jnp.abs(direction[index]) >= tree.norm(direction, 1), one, signs / self.k))
+
+    def vertex(self):
+        return self.lmo(jnp.zeros(self.n))
+
+    def start(self):
+        return jnp.zeros(self.n)
+
+    def diameter(self, ord):
+        check_norm(ord)
+        return 2 * max(1.0, self.n ** (1 / ord) / self.k) * self.radius
+
+    def contains(self, x, tol=1e-6):
+        return jnp.sort(jnp.abs(x))[-self.k :].sum() <= (1 + tol) * self.radius.astype(x.dtype)
+
+
+class OWLBall(AbstractDomain):
+    r"""$X = \{x \in \mathbb{R}^n : \sum_i w_i |x|_{(i)} \le r\}$ for weights $w_1 \ge \dots \ge w_n \ge 0$, $w_1 > 0$.
+
+    $|x|_{(i)}$ is the i-th largest: the ordered weighted l1 norm. In a vertex, the j largest entries of the
+    direction are at $\pm r / \sum_{i\le j} w_i$, for the best j.
+
+    >>> import jax.numpy as jnp
+    >>> ball = OWLBall(jnp.array([2.0, 1.0, 1.0]), radius=6.0)
+    >>> ball.lmo(jnp.array([1.0, -4.0, 3.0])).dense().tolist()
+    [0.0, 2.0, -2.0]
+    """
+
+    weights: Float[Array, " n"]
+    radius: Float[Array, ""]
+
+    def __init__(self, weights, radius):
+        self.weights = number(weights, "weights")
+        self.radius = number(radius, "radius", positive=True)
+        if self.weights.ndim != 1 or self.weights.size == 0:
+            raise DomainError(f"weights must be a vector with one number per rank, got shape {self.weights.shape}")
+        if tree.is_traced(self.weights):
+            return
+        if bool(jnp.any(jnp.diff(self.weights) > 0)) or not self.weights[0] > 0 or self.weights[-1] < 0:
+            raise DomainError(f"weights must not increase or be negative, and the first be positive, got {weights}")
+
+    @property
+    def shape(self):
+        return self.weights.shape
+
+    def lmo(self, direction, guess=None):
+        direction, _ = rescale(direction)
+        order = jnp.argsort(-jnp.abs(direction))
+        sizes = self._sizes().astype(direction.dtype)
+        best = jnp.argmax(jnp.cumsum(jnp.abs(direction[order])) * sizes)
+        signs = jnp.where(direction[order] > 0, -sizes[best], sizes[best])
+        return Dense(jnp.zeros_like(direction).at[order].set(jnp.where(jnp.arange(order.size) <= best, signs, 0)))
+
+    def vertex(self):
+        return self.lmo(jnp.zeros(self.shape))
+
+    def start(self):
+        return jnp.zeros(self.shape)
+
+    def diameter(self, ord):
+        check_norm(ord)
+        counts = jnp.arange(1, self.weights.size + 1)
+        return 2 * jnp.max(counts ** (1 / ord) * self._sizes())
+
+    def contains(self, x, tol=1e-6):
+        norm = tree.dot(self.weights.astype(x.dtype), -jnp.sort(-jnp.abs(x)))
+        return norm <= (1 + tol) * self.radius.astype(x.dtype)
+
+    def _sizes(self):
+        """Of the entries of a vertex with 1, 2, ... of them."""
+        return self.radius / jnp.cumsum(self.weights)
+
+
+def _lp_norm(x, p):
+    """Of all entries together, with powers of numbers up to 1 only."""
+    largest = tree.norm(x, jnp.inf)
+    shares = jnp.abs(x) / jnp.where(largest > 0, largest, 1)
+    return largest * jnp.sum(shares**p) ** (1 / p)
