@@ -9,7 +9,7 @@ import pytest
 
 import cocoax as cx
 from cocoax import learners, primal
-from cocoax.hindsight import fixed
+from cocoax.hindsight import Comparator
 from cocoax.problem import Environment
 from cocoax.testing import problems
 
@@ -320,7 +320,7 @@ def test_a_point_as_comparator_needs_the_rounds():
 def test_staying_has_no_regret_against_itself():
     problem, rounds = simplex()
     game = cx.play(problem, learners.Stay(), rounds, key=KEY)
-    np.testing.assert_allclose(game.regret(fixed(problem, rounds, np.full(4, 0.25))), 0, atol=1e-12)
+    np.testing.assert_allclose(game.regret(Comparator.fixed(problem, rounds, np.full(4, 0.25))), 0, atol=1e-12)
 
 
 def test_tables_have_equal_columns():

@@ -14,9 +14,7 @@ from .errors import LearnerError as LearnerError
 from .errors import ProblemError as ProblemError
 from .game import Game as Game
 from .hindsight import Comparator as Comparator
-from .hindsight import fixed as fixed
 from .hindsight import hindsight as hindsight
-from .hindsight import path as path
 from .learners import Horizon as Horizon
 from .learners import Outcome as Outcome
 from .minimize import minimize as minimize

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from ._sums import running_sum
 from .errors import ProblemError
-from .hindsight import Comparator, fixed, path
+from .hindsight import Comparator
 from .problem import Problem
 
 
@@ -99,10 +99,12 @@ class Game(eqx.Module):
         if isinstance(comparator, Comparator):
             return comparator
         if self.problem is None:
-            raise ProblemError("a point as comparator needs the rounds; play with keep_rounds=True, or give fixed(...)")
+            raise ProblemError(
+                "a point as comparator needs the rounds; play with keep_rounds=True, or give Comparator.fixed(...)"
+            )
         if self.loss.ndim > 1:
             raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
         shape = [np.shape(leaf) for leaf in jax.tree.leaves(comparator)]
         if shape == [leaf.shape for leaf in jax.tree.leaves(self.decision)]:
-            return fixed(self.problem, self.rounds, comparator)
-        return path(self.problem, self.rounds, comparator)
+            return Comparator.fixed(self.problem, self.rounds, comparator)
+        return Comparator.path(self.problem, self.rounds, comparator)

@@ -39,26 +39,26 @@ class Comparator(eqx.Module):
         """How far `value` may be above the best possible one."""
         return self.value - self.lower_bound
 
+    @classmethod
+    def fixed(cls, problem: Problem, rounds: Round, x: Point) -> "Comparator":
+        """Any one point as the comparator."""
+        return cls._given(problem, rounds, x, None)
 
-def fixed(problem: Problem, rounds: Round, x: Point) -> Comparator:
-    """Any one point as the comparator."""
-    return _given(problem, rounds, x, None)
+    @classmethod
+    def path(cls, problem: Problem, rounds: Round, xs: Point) -> "Comparator":
+        """One point a round (leading axis T), for dynamic regret."""
+        return cls._given(problem, rounds, xs, 0)
 
-
-def path(problem: Problem, rounds: Round, xs: Point) -> Comparator:
-    """One point a round (leading axis T), for dynamic regret."""
-    return _given(problem, rounds, xs, 0)
-
-
-def _given(problem, rounds, x, axis):
-    with jax.enable_x64(True):
-        problem, rounds, x = (float64(each) for each in (problem, rounds, x))
-        horizon = horizon_of(rounds)
-        if axis == 0 and horizon_of(x) != horizon:
-            raise ProblemError(f"a path needs one point a round: {horizon} rounds, {horizon_of(x)} points")
-        loss, constraint = (np.asarray(each) for each in each_round(problem, rounds, x, axis))
-    value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
-    return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, value, none)
+    @classmethod
+    def _given(cls, problem, rounds, x, axis):
+        with jax.enable_x64(True):
+            problem, rounds, x = (float64(each) for each in (problem, rounds, x))
+            horizon = horizon_of(rounds)
+            if axis == 0 and horizon_of(x) != horizon:
+                raise ProblemError(f"a path needs one point a round: {horizon} rounds, {horizon_of(x)} points")
+            loss, constraint = (np.asarray(each) for each in each_round(problem, rounds, x, axis))
+        value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
+        return cls(jax.tree.map(np.asarray, x), loss, constraint, value, value, none)
 
 
 def hindsight(
@@ -157,20 +157,9 @@ def _infeasible(objective, multiplier, bound):
     )
 
 
-@eqx.filter_jit
-def _rounds_of(environment, decision, key, horizon):
-    _, environment_key = jax.random.split(key)  # as in `play`: the same key gives the same rounds
-    init_key, emit_key = jax.random.split(environment_key)
-
-    def emit(state, t):
-        return environment.emit(state, decision, jax.random.fold_in(emit_key, t))
-
-    return jax.lax.scan(emit, environment.init(init_key), jnp.arange(horizon, dtype=jnp.int32))[1]
-
-
 def _draw(problem, environment, horizon, key):
     if horizon is None or key is None:
         raise ProblemError("an Environment has no rounds of its own; give hindsight a horizon and a key")
     if horizon < 1:
         raise ProblemError(f"horizon must be at least 1, got {horizon}")
-    return _rounds_of(environment, problem.domain.start(), key, int(horizon))
+    return environment.draw(int(horizon), key, problem.domain.start())

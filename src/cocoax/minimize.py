@@ -11,7 +11,7 @@ import numpy as np
 from .domains.base import Point
 from .errors import ProblemError
 from .game import Game
-from .hindsight import fixed, hindsight
+from .hindsight import Comparator, hindsight
 from .learners import Blocks
 from .learners.base import AbstractLearner
 from .play import play
@@ -54,9 +54,9 @@ def minimize(
     expected gap and violation are at most the learner's regret and violation divided by the horizon (erratum E29).
 
     On `batches` fresh batches of `samples` rounds, the gap is estimated as $\frac1n\sum_t f_t(\bar x)$ minus a
-    certified lower bound of $\min_{x\in X}\frac1n\sum_t f_t(x)+\langle\lambda,g_t(x)\rangle$ (Mak, Morton, Wood, 1999), with
-    $\lambda$ from a batch of its own. Its expectation is never below the true gap, for any $\lambda\ge0$. Intervals
-    are Student's, over batches.
+    certified lower bound of $\min_{x\in X}\frac1n\sum_t f_t(x)+\langle\lambda,g_t(x)\rangle$, with $\lambda$ from a
+    batch of its own (Mak, Morton, Wood, 1999). Its expectation is never below the true gap, for any $\lambda\ge0$.
+    Intervals are Student's, over batches.
 
     >>> import jax
     >>> import cocoax as cx
@@ -84,7 +84,7 @@ def minimize(
     values, violations, gaps = [], [], []
     for batch_key in batch_keys:
         rounds = environment.draw(samples, batch_key, x)
-        here = fixed(problem, rounds, x)
+        here = Comparator.fixed(problem, rounds, x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an open gap only makes the bound wider
             bound = hindsight(priced, rounds, tol=1e-4).lower_bound

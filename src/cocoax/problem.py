@@ -1,6 +1,7 @@
 """The problem: a domain, a loss, constraints, what is known about them, and where rounds come from."""
 
 import abc
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -238,13 +239,22 @@ class Environment(eqx.Module):
         """The next state, and the round that answers `decision`."""
 
     def draw(self, horizon: int, key, decision: Point = None) -> Round:
-        """`horizon` rounds with a leading axis, against one decision that never changes."""
-        init_key, emit_key = jax.random.split(key)
+        """`horizon` rounds with a leading axis, against one decision that never changes.
 
-        def one_round(state, t):
-            return self.emit(state, decision, jax.random.fold_in(emit_key, t))
+        With the same key these are the rounds that `play` meets, if the environment ignores decisions.
+        """
+        return _draw(self, horizon, key, decision)
 
-        return jax.lax.scan(one_round, self.init(init_key), jnp.arange(horizon))[1]
+
+@functools.partial(jax.jit, static_argnums=1)
+def _draw(environment, horizon, key, decision):
+    _, environment_key = jax.random.split(key)  # the first is the learner's
+    init_key, emit_key = jax.random.split(environment_key)
+
+    def one_round(state, t):
+        return environment.emit(state, decision, jax.random.fold_in(emit_key, t))
+
+    return jax.lax.scan(one_round, environment.init(init_key), jnp.arange(horizon, dtype=jnp.int32))[1]
 
 
 class Sampler(Environment):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 
-from ..hindsight import Comparator, fixed, hindsight
+from ..hindsight import Comparator, hindsight
 from ..problem import Environment, Problem, Round
 
 
@@ -27,5 +27,5 @@ class Instance(eqx.Module):
     def comparator(self, rounds: Round, **options) -> Comparator:
         """The best fixed decision for these rounds, from what is known or by `hindsight`."""
         if self.optimum is not None:
-            return fixed(self.problem, rounds, self.optimum)
+            return Comparator.fixed(self.problem, rounds, self.optimum)
         return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)
