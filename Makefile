@@ -28,4 +28,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv out .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv out .jax_cache .pytest_cache .ruff_cache .hypothesis

@@ -338,7 +338,7 @@ def test_fixed_points_and_paths_as_comparators():
     np.testing.assert_allclose(still.loss, 0.5 * (rounds["cost"] ** 2).sum(1))
     np.testing.assert_allclose(still.constraint, -rounds["budget"])
     np.testing.assert_allclose(moving.loss, np.zeros(20))
-    assert still.gap == 0 and np.all(still.multiplier == 0) and still.multiplier.shape == (3,)
+    assert still.gap == np.inf and np.all(still.multiplier == 0) and still.multiplier.shape == (3,)
     with pytest.raises(cx.ProblemError, match="one point a round"):
         Comparator.path(problem, rounds, np.zeros((19, 10)))
 

@@ -155,9 +155,21 @@ def test_minimize_works_without_constraints_and_refuses_nonsense():
 
 @pytest.mark.parametrize("exponent", [Fraction(1, 2), Fraction(1, 3), Fraction(2, 3), Fraction(3, 5)])
 def test_traced_ceilings_of_powers_are_exact(exponent):
-    numbers = [*range(1, 400), 1000, 1024, 2197, 4096, 5000, 7776, 10**4]
-    traced = jax.jit(jax.vmap(lambda n: ceil_power(n, exponent)))(jnp.array(numbers, jnp.int32))
-    assert traced.tolist() == [ceil_power(n, exponent) for n in numbers]
+    powers = [k**5 for k in range(2, 16)] + [k**3 for k in range(2, 100)] + [k**2 for k in range(2, 1000, 37)]
+    numbers = [*range(1, 400), *powers, *(n + 1 for n in powers), *(n - 1 for n in powers)]
+    largest = max(numbers)
+    traced = jax.jit(jax.vmap(lambda n: ceil_power(n, exponent, largest)))(jnp.array(numbers, jnp.int32))
+    assert traced.tolist() == [cx.theory.ceil_power(n, exponent) for n in numbers]
+
+
+def test_sample_counts_fit_their_arrays_at_fifth_powers():
+    """At T = 13^5, float32 powers are off by one; decisions must still be means of as many vertices as there are."""
+    instance = problems.simplex(KEY, n=5)
+    learner = cx.learners.Blocks(cx.primal.OSPF())
+    game = cx.play(
+        instance.problem, learner, instance.environment, key=KEY, horizon=13**5, length=2, keep_decisions=True
+    )
+    np.testing.assert_allclose(game.decisions.sum(-1), 1, atol=1e-6)
 
 
 def test_running_sums_do_not_drift_in_float32():

@@ -188,16 +188,16 @@ def test_the_inner_points_of_mfw_are_its_loop(count):
     batch = cx.domains.vertices.Dense(jnp.asarray(vertices))
     points = inner_loop(start, vertices)
     np.testing.assert_allclose(
-        cx.primal.mfw.inner_points(jnp.asarray(start), batch), points[:-1], rtol=1e-13, atol=1e-13
+        cx.primal.MFW().inner_points(jnp.asarray(start), batch), points[:-1], rtol=1e-13, atol=1e-13
     )
-    last = cx.primal.mfw.last_point(batch, jnp.asarray(count), jnp.asarray(start))
+    last = cx.primal.MFW().last_point(jnp.asarray(start), batch, jnp.asarray(count))
     np.testing.assert_allclose(last, points[-1], rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_the_weights_of_mfw_are_2k_over_k_k_plus_1_and_sum_to_one(count):
     units = cx.domains.vertices.Dense(jnp.eye(count))
-    weights = np.asarray(cx.primal.mfw.last_point(units, jnp.asarray(count), jnp.zeros(count)))
+    weights = np.asarray(cx.primal.MFW().last_point(jnp.zeros(count), units, jnp.asarray(count)))
     k = np.arange(1, count + 1)
     np.testing.assert_allclose(weights, 2 * k / (count * (count + 1)), rtol=1e-14)
     assert abs(weights.sum() - 1) < 1e-13
@@ -233,14 +233,17 @@ def test_algorithm_2_is_its_transcription(perturbation, constraints, beta):
     mu = 1 / (theta * (ROUNDS + 2))
 
     @jax.jit
-    def draw(t):
-        keys = jax.random.split(jax.random.fold_in(jax.random.split(key)[0], t), count)
-        return jax.vmap(lambda k: learner.primal.noise.draw(k, jnp.zeros(d)))(keys)
+    def draw(key):
+        return jax.vmap(lambda k: learner.primal.noise.draw(k, jnp.zeros(d)))(jax.random.split(key, count))
+
+    def coins(t):
+        of_round = jax.random.fold_in(jax.random.split(key)[0], t)
+        return of_round if t == 0 else jax.random.split(of_round)[1]
 
     totals, multiplier = np.zeros((count, d)), np.zeros(constraints)
     plays, multipliers = [], []
     for t, r in enumerate([*one_by_one(rounds), None]):
-        noise = size * np.asarray(draw(t))
+        noise = size * np.asarray(draw(coins(t)))
         points = inner_loop(start, [lmo(p + total) for p, total in zip(noise, totals)])
         plays.append(points[-1])
         if r is not None:
@@ -272,7 +275,7 @@ def observe(learner, problem, state, r):
 def test_the_gradient_estimates_of_morgfw_are_their_recursion(sample):
     domain, _, start, _ = SIMPLEX
     count, d = 9, 5
-    problem = cx.Problem(domain, masked_loss, regularity=cx.Regularity(lipschitz=LIPSCHITZ))
+    problem = cx.Problem(domain, masked_loss, regularity=cx.Regularity(lipschitz=LIPSCHITZ, smoothness=1.0))
     learner = cx.learners.PrimalDual(cx.primal.MORGFW(sample), cx.dual.RegularizedAscent(1.0, 0.1))
     key, y = jax.random.key(3), np.random.default_rng(3).normal(size=(count, d))
     state = learner.init(problem, key=key, horizon=count)

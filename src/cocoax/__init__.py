@@ -7,6 +7,8 @@ from . import primal as primal
 from . import problems as problems
 from . import testing as testing
 from . import theory as theory
+from .environment import Environment as Environment
+from .environment import Sampler as Sampler
 from .errors import CocoaxError as CocoaxError
 from .errors import DomainError as DomainError
 from .errors import InfeasibleError as InfeasibleError
@@ -19,9 +21,7 @@ from .learners import Horizon as Horizon
 from .learners import Outcome as Outcome
 from .minimize import minimize as minimize
 from .play import play as play
-from .problem import Environment as Environment
 from .problem import Problem as Problem
 from .problem import Regularity as Regularity
-from .problem import Sampler as Sampler
 
 __version__ = "0.1.0"

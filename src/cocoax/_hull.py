@@ -155,10 +155,6 @@ def _diameter(domain):
         return float(domain.diameter(1))  # an upper bound
 
 
-def _no_rows(rows):
-    return Pieces(rows.slopes[:0], rows.values[:0])
-
-
 def _step_in_hull(vertices, c, L, y, loss, rows, K):
     """The step over the convex hull of `vertices`, as a program in their weights."""
     arms = vertices - y

@@ -1,28 +1,37 @@
 """Exact ceilings of rational powers, also of integers that are traced."""
 
+import functools
 from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from . import theory
 
 
-def ceil_power(n, exponent: Fraction) -> Any:
-    """The smallest integer k with k >= n**exponent.
+def ceil_power(n, exponent: Fraction, capacity: int) -> Any:
+    """The smallest integer k >= n**exponent, exactly, for a traced integer n <= capacity.
 
-    Exact for Python integers. For traced ones, rounding decides between two neighbours and integer arithmetic
-    corrects it: differences below 2**30 survive the wrap-around of int32.
-
-    >>> ceil_power(1000, Fraction(2, 3)), ceil_power(1001, Fraction(2, 3))
-    (100, 101)
+    >>> import jax
+    >>> int(jax.jit(lambda n: ceil_power(n, Fraction(2, 3), 2000))(1001))
+    101
     """
-    if isinstance(n, int):
-        return theory.ceil_power(n, exponent)
+    return 1 + jnp.searchsorted(_last_with(exponent, capacity), n).astype(n.dtype)
+
+
+@functools.lru_cache
+def _last_with(exponent, capacity):
+    """For k = 1, 2, ...: the last n with n**exponent <= k, which is the root of order p of k**q."""
     p, q = exponent.numerator, exponent.denominator
-    power = n.astype(float)
-    k = jnp.round(power ** (p / q)).astype(n.dtype)
-    rough = k.astype(float) ** q - power**p
-    exact = k**q - n**p
-    below = jnp.where(jnp.abs(rough) < 2.0**30, exact < 0, rough < 0)
-    return k + below.astype(n.dtype)
+    return np.array([_root(k**q, p) for k in range(1, theory.ceil_power(capacity, exponent))], np.int32)
+
+
+def _root(number: int, order: int) -> int:
+    """The integer part of number**(1/order)."""
+    root = round(number ** (1 / order))
+    while root**order > number:
+        root -= 1
+    while (root + 1) ** order <= number:
+        root += 1
+    return root

@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 from . import _tree as tree
 from ._solver import Measured
 from .errors import ProblemError
+from .problem import number_of_rounds
 
 
 class Objective:
@@ -16,15 +17,18 @@ class Objective:
 
     def __init__(self, problem, rounds, expected, benchmark):
         self.problem, self.rounds, self.benchmark = problem, rounds, benchmark
-        self.horizon = horizon_of(rounds)
+        self.horizon = number_of_rounds(rounds)
         self.unit = 1.0 / self.horizon
-        self.expected = None if expected is None else jax.tree_util.Partial(expected)
+        self.expected = None if expected is None else float64(tree.as_pytree(expected))
         self.start = float64(problem.domain.start())
         loss, constraint = each_round(problem, rounds, self.start, None)
         for name, values in (("loss", loss), ("constraint", constraint)):
             bad = ~np.isfinite(np.asarray(values).reshape(self.horizon, -1)).all(axis=1)
             if bad.any():
                 raise ProblemError(f"the {name} of round {bad.argmax()} is not finite at the domain's start")
+        bad = ~np.asarray(_finite_gradients(problem, rounds, self.start))
+        if bad.any():
+            raise ProblemError(f"the gradient of round {bad.argmax()} is not finite at the domain's start")
         self.count = problem.constraints * (self.horizon if benchmark == "every_round" else 1)
         if expected is not None:
             shape = jax.eval_shape(_vector, self.expected, self.start).shape
@@ -50,10 +54,15 @@ def each_round(problem, rounds, x, axis):
 
 
 @eqx.filter_jit
+def _finite_gradients(problem, rounds, x):
+    return jax.vmap(lambda r: tree.all_finite(problem.gradients(x, r)))(rounds)
+
+
+@eqx.filter_jit
 def _measure(problem, rounds, expected, like, x, weights, benchmark):
     """(F, G, the gradient of F + <weights, G>) in one pass."""
     point = ravel_pytree(like)[1](x)
-    horizon, m = horizon_of(rounds), problem.constraints
+    horizon, m = number_of_rounds(rounds), problem.constraints
     if benchmark == "every_round":
         of_round = horizon * weights.reshape(horizon, m)
     else:
@@ -93,12 +102,3 @@ def _vector(expected, point):
 
 def float64(x):
     return tree.astype(jax.tree.map(jnp.asarray, x), jnp.float64)
-
-
-def horizon_of(rounds) -> int:
-    lengths = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(rounds)}
-    if len(lengths) != 1 or lengths == {()} or lengths == {(0,)}:
-        raise ProblemError(
-            f"rounds must be a PyTree whose leaves share one leading axis of length T >= 1, got {sorted(lengths)}"
-        )
-    return lengths.pop()[0]

@@ -42,11 +42,12 @@ class Solver:
         self.lower, self.multiplier = -np.inf, np.zeros(count)
         self.done = False
         first = objective.measure(start, np.zeros(count))
-        self.constraint_scale = max(1.0, np.abs(first.constraint).max(initial=0.0))
+        scale = np.abs(first.constraint) + np.linalg.norm(objective.jacobian(start), axis=1) * hull.diameter
+        self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.slopes, self.offsets = np.zeros((0, len(start))), np.zeros(0)
         self.owner, self.norm = np.zeros(0, int), np.zeros(0)
         self.first, self.penalty = first, 0.0
-        self.best, self.best_violation, self.best_score = first, np.inf, np.inf
+        self.best, self.best_violation = first, np.inf
         self.latest = first
         self._judge(first, np.zeros(count))
 
@@ -66,18 +67,22 @@ class Solver:
         self.latest = at
         vertex = self.hull.lmo(at.slope)
         self._raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
-        violation = np.max(at.constraint, initial=0.0)
-        allowed = self.tol * self.constraint_scale
-        if violation <= allowed:
-            cost = max(self.multiplier @ at.constraint, 0.0)
-            better = self.best_violation > allowed or at.loss + 2 * cost < self.best_score
-            if better:
-                self.best, self.best_violation, self.best_score = at, violation, at.loss + 2 * cost
-        elif violation < self.best_violation:
-            self.best, self.best_violation, self.best_score = at, violation, np.inf
-        met = self.best_violation <= allowed
-        met = met and max(self.multiplier @ self.best.constraint, 0.0) <= self.precision
+        violation = np.max(at.constraint / self.constraint_scale, initial=0.0)
+        if max(violation, self.best_violation) <= self.tol:
+            better = self._score(at) < self._score(self.best)
+        else:
+            better = violation < self.best_violation
+        if better:
+            self.best, self.best_violation = at, violation
+        met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
         self.done = met and self.best.loss - self.lower <= self.precision
+
+    def _charge(self, at: Measured):
+        """What breaking the constraints saves, at the price known so far."""
+        return max(self.multiplier @ at.constraint, 0.0)
+
+    def _score(self, at: Measured):
+        return at.loss + 2 * self._charge(at)
 
     def _raise_lower(self, bound, multiplier):
         if bound > self.lower:
@@ -173,7 +178,7 @@ class Solver:
             L = max(L * (0.5 if rise < 0.1 * L * (d @ d) else 0.97), floor)
 
             # A new linearisation, once the subproblem of the last one is solved well enough for it.
-            affine = affine and np.max(error(new), initial=0.0) <= 1e-11 * self.constraint_scale
+            affine = affine and np.all(error(new) <= 1e-11 * self.constraint_scale)
             inner, move = inner + 1, L * np.linalg.norm(d)
             first_move = move if first_move is None else first_move
             if not affine and (move <= 0.1 * first_move or inner >= 30):

@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -79,3 +80,8 @@ def where(condition, x, y):
 def is_traced(*trees) -> bool:
     """Whether any leaf is abstract, so that its value cannot be looked at now."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
+
+
+def as_pytree(function) -> Any:
+    """A callable as a PyTree without function leaves: a plain function becomes part of the tree's structure."""
+    return jax.tree_util.Partial(function) if jax.tree_util.all_leaves([function]) else function

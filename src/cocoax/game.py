@@ -23,7 +23,7 @@ class Game(eqx.Module):
 
     loss: Float[Array, "*batch T"]
     constraint: Float[Array, "*batch T m"]
-    multiplier: Float[Array, "*batch T m"]  # the weight used in each round
+    multiplier: Float[Array, "*batch T m"]  # the weight of each constraint in each round, the loss's being 1
     lmo_calls: Int[Array, "*batch T"]  # to prepare the decision after each round
     gradient_calls: Int[Array, "*batch T"]
     decision: Any  # the next one
@@ -31,7 +31,7 @@ class Game(eqx.Module):
     decisions: Any  # all of them, if kept
     rounds: Any  # if kept
     state: Any  # to go on from
-    bad_round: Int[Array, "*batch"]  # the first that was not finite, or -1
+    bad_round: Int[Array, "*batch"]  # the first that was not finite, or beyond the horizon; or -1
     problem: Problem | None  # kept with the rounds
     names: tuple[str, ...] = eqx.field(static=True)  # of the constraints
 
@@ -97,6 +97,14 @@ class Game(eqx.Module):
 
     def _against(self, comparator) -> Comparator:
         if isinstance(comparator, Comparator):
+            if np.shape(comparator.loss)[-1] != self.loss.shape[-1]:
+                raise ProblemError(
+                    f"the comparator is for {np.shape(comparator.loss)[-1]} rounds, the game has {self.loss.shape[-1]}"
+                )
+            if np.shape(comparator.constraint)[-1] != len(self.names):
+                raise ProblemError(
+                    "the comparator is of another problem: its constraints are not as many as the game's"
+                )
             return comparator
         if self.problem is None:
             raise ProblemError(

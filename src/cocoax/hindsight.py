@@ -11,20 +11,22 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ._hull import Hull
-from ._objective import Objective, each_round, float64, horizon_of
+from ._objective import Objective, each_round, float64, number_of_rounds
 from ._solver import Infeasible, Solver
 from .domains.base import Point
+from .environment import Environment
 from .errors import InfeasibleError, ProblemError
-from .problem import Environment, Problem, Round
+from .problem import Problem, Round
 
 
 class Comparator(eqx.Module):
     r"""A decision $x^*$ to compare with, and what proves it.
 
-    `value` is $\sum_t f_t(x^*)$, and no decision that meets the constraints does better than `lower_bound`:
-    $\min_{x\in X}\sum_t f_t(x) + \langle\lambda^*, \sum_t g_t(x)\rangle \ge$ `lower_bound`, where $\lambda^*$ is
-    `multiplier`; so a unit of total violation is worth $\lambda^*$ units of total loss.
-    All leaves are NumPy arrays of float64: comparators can be stacked.
+    `value` is $\sum_t f_t(x^*)$. No decision that meets the constraints does better than `lower_bound`, because
+    $\sum_t f_t + \langle\lambda^*, C\rangle \ge$ `lower_bound` on X, where $\lambda^*$ is `multiplier` and C stands for
+    the constraints: $\sum_t g_t$ by default, T times the expectation where that was given, each $g_t$ for
+    `"every_round"`. So a unit of total violation is worth $\lambda^*$ units of total loss. A point or path of one's own
+    proves nothing: its lower bound is $-\infty$. All leaves are NumPy arrays of float64: comparators can be stacked.
     """
 
     x: Point
@@ -53,12 +55,12 @@ class Comparator(eqx.Module):
     def _given(cls, problem, rounds, x, axis):
         with jax.enable_x64(True):
             problem, rounds, x = (float64(each) for each in (problem, rounds, x))
-            horizon = horizon_of(rounds)
-            if axis == 0 and horizon_of(x) != horizon:
-                raise ProblemError(f"a path needs one point a round: {horizon} rounds, {horizon_of(x)} points")
+            horizon = number_of_rounds(rounds)
+            if axis == 0 and number_of_rounds(x) != horizon:
+                raise ProblemError(f"a path needs one point a round: {horizon} rounds, {number_of_rounds(x)} points")
             loss, constraint = (np.asarray(each) for each in each_round(problem, rounds, x, axis))
         value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
-        return cls(jax.tree.map(np.asarray, x), loss, constraint, value, value, none)
+        return cls(jax.tree.map(np.asarray, x), loss, constraint, value, np.asarray(-np.inf), none)
 
 
 def hindsight(
@@ -109,8 +111,8 @@ def hindsight(
         raise ProblemError(f"tol must be positive, got {tol}")
     if isinstance(rounds, Environment):
         rounds = _draw(problem, rounds, horizon, key)
-    elif horizon is not None and horizon != horizon_of(rounds):
-        raise ProblemError(f"horizon={horizon} does not fit the {horizon_of(rounds)} rounds given")
+    elif horizon is not None and horizon != number_of_rounds(rounds):
+        raise ProblemError(f"horizon={horizon} does not fit the {number_of_rounds(rounds)} rounds given")
 
     with jax.enable_x64(True):
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
@@ -118,6 +120,7 @@ def hindsight(
         try:
             solver = Solver(objective, hull, hull.centre, objective.count, tol).solve()
         except Infeasible as proof:
+            _check_convexity(objective, hull, *proof.args)
             raise _infeasible(objective, *proof.args) from None
         return _comparator(objective, solver)
 
@@ -127,16 +130,29 @@ def _comparator(objective, solver):
     x = unravel(jnp.asarray(solver.best.point))
     loss, constraint = (np.asarray(each) for each in each_round(objective.problem, objective.rounds, x, None))
     value, lower = np.asarray(loss.sum()), np.asarray(solver.lower * objective.horizon)
+    if solver.best_violation <= solver.tol and solver.best.loss + solver.precision < solver.lower:
+        raise ProblemError(
+            f"the loss or a constraint is not convex, or the domain's lmo not exact: value {value:.6g} is below its "
+            f"lower bound {lower:.6g}"
+        )
     if not solver.done:
         warnings.warn(
             f"hindsight stopped before its certificate closed: value {value:.8g}, lower bound {lower:.8g} "
-            f"(gap {value - lower:.2g}), constraints exceeded by {solver.best_violation:.2g}",
+            f"(gap {value - lower:.2g}), constraints exceeded by {solver.best_violation:.2g} of their size",
             stacklevel=3,
         )
     multiplier = solver.multiplier
     if objective.benchmark == "every_round":
         multiplier = objective.horizon * multiplier.reshape(objective.horizon, objective.problem.constraints)
     return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier)
+
+
+def _check_convexity(objective, hull, multiplier, bound):
+    """A proof of infeasibility that some point contradicts shows that the constraints are not convex."""
+    directions = np.random.default_rng(0).standard_normal((20, len(hull.centre)))
+    for point in (hull.centre, *(hull.lmo(direction) for direction in directions)):
+        if multiplier @ objective.measure(point, np.zeros_like(multiplier)).constraint < 0.99 * bound:
+            raise ProblemError("the constraints are not convex, or the domain's lmo is not exact; hindsight needs both")
 
 
 def _infeasible(objective, multiplier, bound):

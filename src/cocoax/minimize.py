@@ -9,14 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .domains.base import Point
-from .errors import ProblemError
+from .environment import Environment
+from .errors import InfeasibleError, ProblemError
 from .game import Game
 from .hindsight import Comparator, hindsight
 from .learners import Blocks
 from .learners.base import AbstractLearner
 from .play import play
 from .primal import OCG
-from .problem import Environment, Problem
+from .problem import Problem
 
 
 class Interval(NamedTuple):
@@ -76,10 +77,7 @@ def minimize(
     play_key, price_key, *batch_keys = jax.random.split(key, 2 + batches)
     game = play(problem, learner, environment, key=play_key, horizon=horizon)
     x = game.average
-    if problem.constraints:
-        multiplier = hindsight(problem, environment.draw(samples, price_key, x)).multiplier
-    else:
-        multiplier = np.zeros(0)
+    multiplier = _price(problem, environment.draw(samples, price_key, x))
     priced = Problem(problem.domain, _Priced(problem, jnp.asarray(multiplier)))
     values, violations, gaps = [], [], []
     for batch_key in batch_keys:
@@ -93,6 +91,16 @@ def minimize(
         gaps.append((here.value - bound) / samples)
     value, violation, gap = (_interval(np.stack(each), confidence) for each in (values, violations, gaps))
     return Solution(x, value, violation, gap, game)
+
+
+def _price(problem, rounds):
+    """The multiplier of these rounds; 0 where they, unlike their expectation, cannot be met. Any one is valid."""
+    if problem.constraints == 0:
+        return np.zeros(0)
+    try:
+        return hindsight(problem, rounds).multiplier
+    except InfeasibleError:
+        return np.zeros(problem.constraints)
 
 
 class _Priced(eqx.Module):

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from . import _tree as tree
+from .environment import Environment
 from .errors import DomainError, LearnerError, ProblemError
 from .game import Game
 from .learners.base import AbstractLearner, Horizon, first_decision
-from .problem import Environment, Problem
+from .problem import Problem, number_of_rounds
 
 
 class Progress(eqx.Module):
@@ -73,9 +74,11 @@ def play(
     if not is_environment:
         if length is not None:
             raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
-        length = _length(rounds)
+        length = number_of_rounds(rounds)
     elif length is None:
         length = _environment_length(learner, horizon, state)
+    if state is not None and (start is not None or horizon is not None):
+        raise LearnerError("state= goes on with its own start and horizon; leave out start= and horizon=")
     if state is None:
         if key is None:
             raise LearnerError("play needs a key, for example key=jax.random.key(0)")
@@ -85,7 +88,9 @@ def play(
         state = _begin(problem, learner, rounds if is_environment else None, key, horizon, start)
     elif not is_environment and isinstance(state, Progress):
         state = state.learner
-    _check_length(learner, state.learner if is_environment else state, length)
+    learner_state = state.learner if isinstance(state, Progress) else state
+    _check_state(learner, learner_state)
+    _check_length(learner, learner_state, length)
     game = _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
     if not tree.is_traced(game.bad_round):
         _check_finite(game)
@@ -110,9 +115,8 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
         recorded, emit = rounds, None
         state = Progress(state, None, None, None)
 
-    def one_round(carry, given):
-        state, average = carry
-        index, data = given
+    def one_round(carry, data):
+        state, total = carry
         decision = learner.decision(state.learner)
         if emit is None:
             environment, number = None, None
@@ -120,13 +124,13 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
             environment, data = emit(state.environment, decision, jax.random.fold_in(state.key, state.round))
             number = state.round + 1
         learner_state, outcome = learner.observe(problem, state.learner, data)
-        average = tree.mix(average, decision, 1 / (index + 1))
+        total = _compensated(total, decision)
         kept = (decision if keep_decisions else None, data if keep_rounds else None)
-        return (Progress(learner_state, environment, state.key, number), average), (outcome, kept)
+        return (Progress(learner_state, environment, state.key, number), total), (outcome, kept)
 
-    average = tree.zeros_like(learner.decision(state.learner))
-    (state, average), (outcomes, (decisions, kept_rounds)) = jax.lax.scan(
-        one_round, (state, average), (jnp.arange(length), recorded), length=length
+    zero = tree.zeros_like(learner.decision(state.learner))
+    (state, (total, _)), (outcomes, (decisions, kept_rounds)) = jax.lax.scan(
+        one_round, (state, (zero, zero)), recorded, length=length
     )
     bad = ~outcomes.finite
     return Game(
@@ -136,7 +140,7 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
         lmo_calls=outcomes.lmo_calls,
         gradient_calls=outcomes.gradient_calls,
         decision=learner.decision(state.learner),
-        average=average,
+        average=tree.scale(1 / length, total),
         decisions=decisions,
         rounds=kept_rounds,
         state=state.learner if emit is None else state,
@@ -146,27 +150,19 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
     )
 
 
-def _length(rounds):
-    leaves = jax.tree.leaves(rounds)
-    if not leaves:
-        raise ProblemError("rounds must hold at least one array with a leading axis of rounds")
-    lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else None for leaf in leaves}
-    if len(lengths) > 1 or None in lengths:
-        shapes = sorted({str(jnp.shape(leaf)) for leaf in leaves})
-        raise ProblemError(f"rounds must all have one leading axis of rounds, got shapes {', '.join(shapes)}")
-    (length,) = lengths
-    if length == 0:
-        raise ProblemError("rounds hold no round; give at least one")
-    return length
+def _compensated(total, x):
+    """Kahan's sum: (sum, what rounding has lost of it)."""
+    old, lost = total
+    x = tree.sub(x, lost)
+    new = tree.add(old, x)
+    return new, tree.sub(tree.sub(new, old), x)
 
 
 def _environment_length(learner, horizon, state):
     """All that is planned: the horizon at the start, what is left of it later."""
-    planned = horizon
-    if state is not None and horizon is None:
-        planned = learner.rounds_left(state.learner)
-    if isinstance(horizon, Horizon):
-        planned = horizon.rounds
+    planned = horizon if state is None else learner.rounds_left(state.learner)
+    if isinstance(planned, Horizon):
+        planned = planned.rounds
     if planned is None:
         raise LearnerError("an Environment goes on for ever; give horizon=, or length=, the number of rounds to play")
     if tree.is_traced(planned):
@@ -183,6 +179,16 @@ def _check_start(problem, start):
         return
     if not tree.is_traced(inside) and not bool(inside):
         raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
+
+
+def _check_state(learner, state):
+    try:
+        learner.decision(state)
+        learner.rounds_left(state)
+    except (AttributeError, TypeError):
+        raise LearnerError(
+            f"state= does not belong to {type(learner).__name__}; give the state of a game that it played"
+        ) from None
 
 
 def _check_length(learner, state, length):

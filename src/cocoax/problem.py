@@ -1,18 +1,19 @@
-"""The problem: a domain, a loss, constraints, what is known about them, and where rounds come from."""
+"""The problem: a domain, a loss, constraints, and what is known about them."""
 
-import abc
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from . import _tree as tree
 from .domains.base import AbstractDomain, Point
 from .errors import ProblemError
+
+_COLUMNS = {"game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls"}
 
 Round = Any
 """What is revealed at one time: any PyTree."""
@@ -22,7 +23,8 @@ class Regularity(eqx.Module):
     r"""Constants of every $f_t$ and $g_t$ in one norm; the paper's $D$, $L$ and $G$.
 
     $\|\nabla f_t\|, \|\nabla g_t\| \le D$ (`lipschitz`) in the l2 norm (`norm=2`) or linf norm (`norm=jnp.inf`),
-    $\|\nabla f_t(x) - \nabla f_t(y)\| \le L\|x-y\|$ (`smoothness`, in the l2 norm or from l1 to linf),
+    $\|\nabla f_t(x) - \nabla f_t(y)\| \le L\|x-y\|$ and the same for $g_t$ (`smoothness`, in the l2 norm or from l1 to
+    linf),
     and $|g_t| \le G$ on both sides (`constraint_bound`, erratum E18).
     """
 
@@ -43,12 +45,13 @@ class Regularity(eqx.Module):
 def _constant(value, name):
     if value is None:
         return None
-    array = jnp.asarray(value, float)
-    if not tree.is_traced(array) and not (array.ndim == 0 and bool(array >= 0)):
-        raise ProblemError(f"{name} must be one number >= 0, got {value}")
-    if name == "lipschitz" and not tree.is_traced(array) and not bool(array > 0):
-        raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give any small number")
-    return array
+    if not tree.is_traced(value):
+        seen = np.asarray(value, float)
+        if not (seen.ndim == 0 and seen >= 0):
+            raise ProblemError(f"{name} must be one number >= 0, got {value}")
+        if name == "lipschitz" and not seen > 0:
+            raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give a small number")
+    return jnp.asarray(value, float)
 
 
 class Problem(eqx.Module):
@@ -103,11 +106,13 @@ class Problem(eqx.Module):
                 "domains.from_lmo"
             )
         self.domain = domain
-        self.loss = as_pytree(loss, "loss")
-        self.constraint = None if constraint is None else as_pytree(constraint, "constraint")
-        self.loss_grad = None if loss_grad is None else as_pytree(loss_grad, "loss_grad")
-        self.constraint_grad = None if constraint_grad is None else as_pytree(constraint_grad, "constraint_grad")
+        self.loss = _callable(loss, "loss")
+        self.constraint = None if constraint is None else _callable(constraint, "constraint")
+        self.loss_grad = None if loss_grad is None else _callable(loss_grad, "loss_grad")
+        self.constraint_grad = None if constraint_grad is None else _callable(constraint_grad, "constraint_grad")
         self.regularity = _regularities(regularity)
+        if constraint is None and constraints != 1:
+            raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
         self.names = () if constraint is None else _names(constraints)
 
     @property
@@ -142,12 +147,23 @@ class Problem(eqx.Module):
             loss_gradient = jax.grad(lambda point: self.values(point, round)[0])(x)
         else:
             loss_gradient = tree.astype(self.loss_grad(x, round), tree.dtype(x))
+            for got, point in zip(jax.tree.leaves(loss_gradient), jax.tree.leaves(x), strict=True):
+                if got.shape != point.shape:
+                    raise ProblemError(f"loss_grad must return the decision's shape {point.shape}, got {got.shape}")
         if self.constraint_grad is None or self.constraints == 0:
             constraint_gradients = jax.jacrev(lambda point: self.values(point, round)[1])(x)
         else:
             given = tree.astype(self.constraint_grad(x, round), tree.dtype(x))
-            constraint_gradients = jax.tree.map(lambda g, p: g.reshape(self.constraints, *p.shape), given, x)
+            constraint_gradients = jax.tree.map(self._stacked, given, x)
         return loss_gradient, constraint_gradients
+
+    def _stacked(self, gradients, point):
+        wanted = (self.constraints, *point.shape)
+        if self.constraints == 1 and gradients.shape == point.shape:
+            return gradients[None]
+        if gradients.shape != wanted:
+            raise ProblemError(f"constraint_grad must return the shape {wanted}, got {gradients.shape}")
+        return gradients
 
     def constants(self, norm, needs, who) -> Regularity:
         """The regularity stated in `norm`, checked to hold what `who` needs."""
@@ -193,12 +209,10 @@ class Problem(eqx.Module):
         return answer
 
 
-def as_pytree(function, name) -> Any:
-    """A callable as a PyTree without function leaves: plain functions become part of the tree's structure."""
+def _callable(function, name):
     if not callable(function):
         raise ProblemError(f"{name} must be callable as {name}(x, round), got {type(function).__name__}")
-    is_pytree = isinstance(function, eqx.Module | jax.tree_util.Partial)
-    return function if is_pytree else jax.tree_util.Partial(function)
+    return tree.as_pytree(function)
 
 
 def _regularities(regularity) -> tuple[Regularity, ...]:
@@ -220,60 +234,21 @@ def _names(constraints) -> tuple[str, ...]:
     names = tuple(constraints)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ProblemError(f"constraints must be a number or a tuple of different names, got {constraints!r}")
+    columns = [name + suffix for name in names for suffix in ("", "_violation", "_hard_violation", "_multiplier")]
+    if len(_COLUMNS | set(columns)) < len(_COLUMNS) + len(columns):
+        raise ProblemError(f"constraints {names} give Game.table() two columns of one name; call them something else")
     return names
 
 
-class Environment(eqx.Module):
-    """Where rounds come from: a sampler, a recording, or an adversary.
-
-    `emit` is given the decision itself: the strongest adversary. Guarantees of randomised learners hold only
-    for environments that ignore it.
-    """
-
-    @abc.abstractmethod
-    def init(self, key) -> Any:
-        """The state before the first round."""
-
-    @abc.abstractmethod
-    def emit(self, state, decision: Point, key) -> tuple[Any, Round]:
-        """The next state, and the round that answers `decision`."""
-
-    def draw(self, horizon: int, key, decision: Point = None) -> Round:
-        """`horizon` rounds with a leading axis, against one decision that never changes.
-
-        With the same key these are the rounds that `play` meets, if the environment ignores decisions.
-        """
-        return _draw(self, horizon, key, decision)
-
-
-@functools.partial(jax.jit, static_argnums=1)
-def _draw(environment, horizon, key, decision):
-    _, environment_key = jax.random.split(key)  # the first is the learner's
-    init_key, emit_key = jax.random.split(environment_key)
-
-    def one_round(state, t):
-        return environment.emit(state, decision, jax.random.fold_in(emit_key, t))
-
-    return jax.lax.scan(one_round, environment.init(init_key), jnp.arange(horizon, dtype=jnp.int32))[1]
-
-
-class Sampler(Environment):
-    """Independent rounds: `sample(key)` draws one.
-
-    >>> import jax
-    >>> environment = Sampler(lambda key: {"cost": jax.random.normal(key, (3,))})
-    >>> _, r = environment.emit(environment.init(jax.random.key(0)), None, jax.random.key(1))
-    >>> r["cost"].shape
-    (3,)
-    """
-
-    sample: Callable
-
-    def __init__(self, sample):
-        self.sample = as_pytree(sample, "sample")
-
-    def init(self, key):
-        return ()
-
-    def emit(self, state, decision, key):
-        return state, self.sample(key)
+def number_of_rounds(rounds: Round) -> int:
+    """T, the length of the leading axis that all leaves share."""
+    leaves = jax.tree.leaves(rounds)
+    if not leaves:
+        raise ProblemError("rounds must hold at least one array with a leading axis of rounds")
+    lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else None for leaf in leaves}
+    if len(lengths) > 1 or None in lengths:
+        shapes = ", ".join(sorted({str(jnp.shape(leaf)) for leaf in leaves}))
+        raise ProblemError(f"rounds must all have one leading axis of rounds, got shapes {shapes}")
+    if lengths == {0}:
+        raise ProblemError("rounds hold no round; give at least one")
+    return jnp.shape(leaves[0])[0]

@@ -1,6 +1,7 @@
 """What a dual method is: how much each constraint weighs."""
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -24,6 +25,14 @@ class AbstractDual(eqx.Module):
     predictable: ClassVar[bool]
     """Whether the weights of a round are known before it."""
 
+    settles: ClassVar[bool] = False
+    """Whether the state moves in `settle`, by the next decision, and not in `weigh`."""
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether all its numbers are there; if not, the learner that holds it must know a theorem."""
+        return True
+
     @abc.abstractmethod
     def init(self, constraints: int, dtype) -> Any:
         """The state before the first round."""
@@ -33,8 +42,12 @@ class AbstractDual(eqx.Module):
         """The next round's weights; exact if `predictable`, else the best that is known."""
 
     @abc.abstractmethod
-    def weigh(self, state, values: Float[Array, " m"], norms) -> tuple[Weights, Any]:
-        """This round's weights, given g_t(x_t) and the norms of its gradients, and the state after."""
+    def weigh(self, state, values: Float[Array, " m"], norms: Callable[[], Any]) -> tuple[Weights, Any]:
+        """This round's weights, given g_t(x_t), and the state after.
+
+        `norms()` computes the l2 norms of the gradients of f_t and of all g_t at x_t; rules that do not ask for them do
+        not pay for them.
+        """
 
     def settle(self, state, moved) -> Any:
         """After the primal moved: `moved.linearised()` and `moved.exact()` are g_t at the next decision."""

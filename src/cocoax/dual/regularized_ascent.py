@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import _tree as tree
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 
@@ -14,8 +15,9 @@ class RegularizedAscent(AbstractDual):
 
     $\lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu\, g_t(x_t)]_+$
 
-    Without numbers it is tuned by the learner that holds it, by its theorem. Since $\theta\mu < 1$,
-    $\lambda_t \le G/\theta$ for $|g_t|\le G$: a multiplier that the problem needs above that is out of reach.
+    Without numbers it is tuned by the learner that holds it, by its theorem. Since $\theta\mu \le 1$,
+    $\lambda_t \le G/\theta$ for values up to G (in blocks of K rounds, $GK/\theta$): a multiplier above
+    that, if the problem needs it, is out of reach.
     """
 
     theta: Float[Array, ""] | None
@@ -25,6 +27,9 @@ class RegularizedAscent(AbstractDual):
     def __init__(self, theta=None, mu=None):
         if (theta is None) != (mu is None):
             raise LearnerError("RegularizedAscent takes theta and mu together, or neither")
+        known = theta is not None and mu is not None and not tree.is_traced(theta, mu)
+        if known and not 0 <= float(theta) * float(mu) <= 1 + 1e-6:
+            raise LearnerError(f"theta * mu must lie in [0, 1], got theta={theta} and mu={mu}")
         self.theta = None if theta is None else jnp.asarray(theta, float)
         self.mu = None if mu is None else jnp.asarray(mu, float)
 

@@ -16,6 +16,7 @@ class VirtualQueue(AbstractDual):
 
     loss_weight: Float[Array, ""]  # V
     predictable: ClassVar[bool] = True
+    settles: ClassVar[bool] = True
 
     def __init__(self, loss_weight: Any = 1.0):
         self.loss_weight = jnp.asarray(loss_weight, float)

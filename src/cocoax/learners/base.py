@@ -24,7 +24,7 @@ class Outcome(eqx.Module):
     multiplier: Float[Array, " m"]  # weight of each constraint in this round, the loss's being 1
     lmo_calls: Int[Array, ""]
     gradient_calls: Int[Array, ""]
-    finite: Bool[Array, ""]  # loss, constraints and all gradients
+    finite: Bool[Array, ""]  # loss, constraints and all gradients, in a round within the horizon
 
 
 class Horizon(eqx.Module):
@@ -44,7 +44,7 @@ class Horizon(eqx.Module):
             capacity = int(rounds)
         if capacity < 1 or (not tree.is_traced(rounds) and not 1 <= int(rounds) <= capacity):
             raise LearnerError(f"horizon must be at least 1 round and at most its capacity, got {rounds}")
-        self.rounds = jnp.asarray(rounds, jnp.int32)
+        self.rounds = jnp.clip(jnp.asarray(rounds, jnp.int32), 1, capacity)
         self.capacity = int(capacity)
 
 
@@ -57,18 +57,16 @@ def planned(horizon, who) -> Horizon:
 
 def parameter(value, name, low, high, why=""):
     """A hyperparameter as an array, so that changing it compiles nothing; checked where it can be seen."""
-    array = jnp.asarray(value, float)
-    if not tree.is_traced(array) and not low <= float(array) <= float(high):
+    if not tree.is_traced(value) and not low <= float(value) <= float(high) * (1 + 1e-6):
         raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
-    return array
+    return jnp.asarray(value, float)
 
 
 def positive_parameter(value, name):
     """As `parameter`, for a factor."""
-    array = jnp.asarray(value, float)
-    if not tree.is_traced(array) and not 0 < float(array) < float("inf"):
+    if not tree.is_traced(value) and not 0 < float(value) < float("inf"):
         raise LearnerError(f"{name} must be positive and finite, got {value}")
-    return array
+    return jnp.asarray(value, float)
 
 
 class AbstractLearner(eqx.Module):
@@ -160,7 +158,16 @@ class Moved:
         return self._revealed.constraint(self._decision)
 
 
-def outcome(loss, values, weights: Weights, cost: Cost) -> Outcome:
+def gradient_norms(problem: Problem, round: Round, x: Point):
+    """l2 norms of the gradients of f and of all g."""
+    loss_gradient, constraint_gradients = problem.gradients(x, round)
+    return tree.norm(loss_gradient), jax.vmap(tree.norm)(constraint_gradients)
+
+
+def outcome(loss, values, weights: Weights, cost: Cost, rounds_left=None) -> Outcome:
+    """What a round came to; one beyond the horizon (no rounds left) is as bad as one that is not finite."""
     finite = cost.finite & jnp.isfinite(loss) & jnp.all(jnp.isfinite(values))
+    if rounds_left is not None:
+        finite = finite & (rounds_left > 0)
     multiplier = weights.constraint / weights.loss
     return Outcome(loss, values, multiplier, cost.lmo_calls, cost.gradient_calls, finite)

@@ -20,13 +20,14 @@ from .base import (
     AbstractLearner,
     Reveal,
     first_decision,
+    gradient_norms,
     outcome,
     parameter,
     planned,
     point_played,
     positive_parameter,
 )
-from .primal_dual import begin_rounds, observe_round, scaled_by_weights
+from .primal_dual import AbstractPrimalDual, scaled_by_weights
 
 
 class _BlocksState(eqx.Module):
@@ -53,7 +54,8 @@ class Blocks(AbstractLearner):
 
     with $\beta\in[0,\frac{1-\alpha}{3-2\alpha}]$. Proven: $E$ Regret $=O(T^{\frac{2-\alpha}{3-2\alpha}+\beta})$ and
     $E$ violation $=O(T^{\frac{5-3\alpha}{6-4\alpha}-\frac\beta2})$; `theory.algorithm1` gives the numbers. With m
-    constraints theta is m times larger. `theta_scale` below 1 is practice, without a proof.
+    constraints theta is m times larger. `theta_scale` other than 1 is for practice;
+    `theory.algorithm1(theta_scale=...)` tells what remains proven.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.Blocks(cx.primal.OCG())
@@ -67,10 +69,13 @@ class Blocks(AbstractLearner):
     def __init__(self, primal, dual=None, *, beta=0.0, theta_scale=1.0):
         self.primal = primal
         self.dual = RegularizedAscent() if dual is None else dual
-        if not self.dual.predictable:
+        if not self.dual.predictable or self.dual.settles:
             raise LearnerError(
-                f"Blocks needs weights that are known before a block; {type(self.dual).__name__} is not predictable"
+                f"Blocks moves its dual once a block, by the sum of the values in it; {type(self.dual).__name__} moves "
+                "every round, so give it to PrimalDual"
             )
+        if self.dual.is_tuned and not tree.is_traced(beta, theta_scale) and (beta, theta_scale) != (0.0, 1.0):
+            raise LearnerError("a dual with numbers of its own leaves nothing for beta and theta_scale to tune")
         limit = (1 - primal.alpha) / (3 - 2 * primal.alpha)
         self.beta = parameter(beta, "beta", 0, float(limit), f" for {type(primal).__name__}")
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
@@ -83,7 +88,7 @@ class Blocks(AbstractLearner):
         return problem.constants(self.primal.norm, needs, f"Blocks with {type(self.primal).__name__}")
 
     def _tuned(self, problem, horizon, block):
-        if not (isinstance(self.dual, RegularizedAscent) and not self.dual.is_tuned):
+        if self.dual.is_tuned:
             return self.dual
         known = self._known(problem)
         theta = theory.blocks_theta(
@@ -101,14 +106,12 @@ class Blocks(AbstractLearner):
     def init(self, problem, *, key, horizon=None, start=None):
         horizon = planned(horizon, "Blocks")
         exponent = Fraction(1) / (3 - 2 * self.primal.alpha)
-        block = ceil_power(horizon.rounds, exponent)
-        capacity = ceil_power(horizon.capacity, exponent)
+        block = ceil_power(horizon.rounds, exponent, horizon.capacity)
+        capacity = theory.ceil_power(horizon.capacity, exponent)
         rule = self._tuned(problem, horizon.rounds, block)
         start = first_decision(problem, start)
         dual = rule.init(problem.constraints, tree.dtype(start))
-        scale = scaled_by_weights(self._known(problem))(
-            rule.forecast(dual), jnp.minimum(block, horizon.rounds), capacity
-        )
+        scale = scaled_by_weights(self._known(problem))(rule.forecast(dual), block, capacity)
         primal = self.primal.init(problem.domain, scale, start=start, key=jax.random.fold_in(key, 0))
         one = jnp.ones((), jnp.int32)
         block_sum = jnp.zeros(problem.constraints, tree.dtype(start))
@@ -126,13 +129,13 @@ class Blocks(AbstractLearner):
         step_key, restart_key = jax.random.split(jax.random.fold_in(state.key, state.round))
 
         first = (state.round - 1) // state.block * state.block  # rounds before this block
-        length = jnp.minimum(state.block, state.horizon - first)
+        length = jnp.clip(state.horizon - first, 1, state.block)
         scale = scale_for(weights, length, state.block_capacity)
         primal, step_cost = self.primal.step(problem.domain, state.primal, revealed, scale, key=step_key)
         block_sum = state.block_sum + values
 
         def end_block():
-            _, dual = rule.weigh(state.dual, block_sum, None)
+            _, dual = rule.weigh(state.dual, block_sum, lambda: gradient_norms(problem, round, played))
             length = jnp.clip(state.horizon - state.round, 1, state.block)
             scale = scale_for(rule.forecast(dual), length, state.block_capacity)
             restarted, restart_cost = self.primal.restart(problem.domain, primal, scale, key=restart_key)
@@ -141,24 +144,15 @@ class Blocks(AbstractLearner):
         primal, dual, block_sum, total_cost = jax.lax.cond(
             state.round == first + length, end_block, lambda: (primal, state.dual, block_sum, step_cost)
         )
-        state = _BlocksState(
-            primal,
-            dual,
-            rule,
-            block_sum,
-            state.horizon,
-            state.block,
-            state.block_capacity,
-            state.round + 1,
-            state.key,
-        )
-        return state, outcome(loss, values, weights, total_cost)
+        fixed = (state.horizon, state.block, state.block_capacity)
+        new = _BlocksState(primal, dual, rule, block_sum, *fixed, state.round + 1, state.key)
+        return new, outcome(loss, values, weights, total_cost, self.rounds_left(state))
 
     def rounds_left(self, state):
         return state.horizon - state.round + 1
 
 
-class PDMFW(AbstractLearner):
+class PDMFW(AbstractPrimalDual):
     r"""Algorithm 2: primal-dual Meta-Frank-Wolfe, for smooth losses and constraints.
 
     `primal.MFW` with $K=\lceil\sqrt T\rceil$ on $h_t = f_t + \lambda_tg_t$, and every round
@@ -169,8 +163,9 @@ class PDMFW(AbstractLearner):
     Perturbations are uniform on $[0, 2D\sqrt dN]^d$, or centred, with D in the linf and R in the l1 norm (errata
     E1-E4, E9); `"ball"` works in the l2 norm, with $\sqrt{2\kappa_d}$ in the place of $\sqrt d$ and radius
     $\sqrt{2\kappa_d}DN$. Proven for $\beta\in[0,\frac12]$: $E$ Regret $=O(T^{\frac12+\beta})$, $E$ violation
-    $=O(T^{\frac34-\frac\beta2})$; `theory.pdmfw` gives the numbers. `theta_scale` below 1 is practice, without a
-    proof.
+    $=O(T^{\frac34-\frac\beta2})$; `theory.pdmfw` gives the numbers. `theta_scale` other than 1 is for
+    practice; `theory.pdmfw(theta_scale=...)` tells what remains proven. A perturbation of your own is drawn at the
+    theorem's size.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PDMFW(perturbation="centred")
@@ -188,18 +183,18 @@ class PDMFW(AbstractLearner):
     def _known(self, problem):
         return problem.constants(self.primal.norm, ("lipschitz", "smoothness"), "PDMFW")
 
-    def _scale_for(self, problem):
+    def scale(self, problem):
         """The same all game: the bound for which MFW's own perturbations are as large as the theorem's."""
         known, dimension, noise = self._known(problem), problem.domain.dimension, self.primal.noise
 
-        def scale_for(weights, horizon, capacity):
+        def scale(weights, horizon, capacity):
             level = theory.pdmfw_level(horizon.astype(float), self.beta)
             margin = theory.pdmfw_size(level, 1.0, dimension, noise.name) / noise.size(1.0, horizon, dimension)
-            return Scale(margin * known.lipschitz, known.smoothness, horizon, capacity)
+            return Scale(margin * known.lipschitz, jnp.asarray(known.smoothness), horizon, capacity)
 
-        return scale_for
+        return scale
 
-    def _tuned(self, problem, horizon):
+    def rule(self, problem, horizon):
         domain, noise = problem.domain, self.primal.noise
         theta = theory.pdmfw_theta(
             theory.pdmfw_level(horizon.astype(float), self.beta),
@@ -211,17 +206,3 @@ class PDMFW(AbstractLearner):
             scale=self.theta_scale,
         )
         return RegularizedAscent(theta, theory.pdmfw_mu(theta, horizon))
-
-    def init(self, problem, *, key, horizon=None, start=None):
-        horizon = planned(horizon, "PDMFW")
-        rule = self._tuned(problem, horizon.rounds)
-        return begin_rounds(problem, self.primal, rule, self._scale_for(problem), horizon, start, key)
-
-    def decision(self, state):
-        return self.primal.decision(state.primal)
-
-    def observe(self, problem, state, round, *, played=None):
-        return observe_round(problem, self.primal, self._scale_for(problem), state, round, played)
-
-    def rounds_left(self, state):
-        return state.rounds_left()

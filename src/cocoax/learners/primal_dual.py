@@ -1,5 +1,7 @@
 """Any primal with any dual, round by round."""
 
+import abc
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -8,15 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from .. import _tree as tree
-from ..dual.base import AbstractDual
+from ..dual.base import AbstractDual, Weights
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, Scale
-from .base import AbstractLearner, Moved, Outcome, Reveal, first_decision, outcome, planned, point_played
+from ..problem import Problem, Regularity
+from .base import AbstractLearner, Moved, Reveal, first_decision, gradient_norms, outcome, planned, point_played
 
 
-class RoundsState(eqx.Module):
-    """State of a primal and a dual that both move every round."""
-
+class _State(eqx.Module):
     primal: Any
     dual: Any
     rule: AbstractDual  # the dual's rule, tuned for this game
@@ -25,37 +26,50 @@ class RoundsState(eqx.Module):
     round: Int[Array, ""]  # t
     key: Any
 
-    def rounds_left(self):
-        return self.horizon - self.round + 1
+
+class AbstractPrimalDual(AbstractLearner):
+    """A primal and a dual that both move every round. What differs is how they are tuned: `rule` and `scale`."""
+
+    primal: eqx.AbstractVar[Any]
+
+    @abc.abstractmethod
+    def rule(self, problem: Problem, horizon) -> AbstractDual:
+        """The dual's rule for a game of `horizon` rounds."""
+
+    @abc.abstractmethod
+    def scale(self, problem: Problem) -> Callable[[Weights, Array, int], Scale]:
+        """(weights, horizon, capacity) -> what the primal is told before a round with these weights."""
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        plan = planned(horizon, type(self).__name__)
+        start, rule = first_decision(problem, start), self.rule(problem, plan.rounds)
+        dual = rule.init(problem.constraints, tree.dtype(start))
+        scale = self.scale(problem)(rule.forecast(dual), plan.rounds, plan.capacity)
+        primal = self.primal.init(problem.domain, scale, start=start, key=jax.random.fold_in(key, 0))
+        return _State(primal, dual, rule, plan.rounds, plan.capacity, jnp.ones((), jnp.int32), key)
+
+    def decision(self, state):
+        return self.primal.decision(state.primal)
+
+    def observe(self, problem, state, round, *, played=None):
+        rule, played = state.rule, point_played(played, self.decision(state))
+        loss, values, pull = problem.linearize(played, round)
+        weights, dual = rule.weigh(state.dual, values, lambda: gradient_norms(problem, round, played))
+        revealed = Reveal(problem, round, weights, played, pull)
+        scale = self.scale(problem)(rule.forecast(dual), state.horizon, state.capacity)
+        key = jax.random.fold_in(state.key, state.round)
+        primal, cost = self.primal.step(problem.domain, state.primal, revealed, scale, key=key)
+        dual = rule.settle(dual, Moved(revealed, values, self.primal.decision(primal)))
+        left = self.rounds_left(state)
+        state = _State(primal, dual, rule, state.horizon, state.capacity, state.round + 1, state.key)
+        return state, outcome(loss, values, weights, cost, left)
+
+    def rounds_left(self, state):
+        return state.horizon - state.round + 1
 
 
-def begin_rounds(problem, primal, rule, scale_for, horizon, start, key) -> RoundsState:
-    """`scale_for(weights, horizon, capacity)` bounds the next round's weighted loss."""
-    start = first_decision(problem, start)
-    dual = rule.init(problem.constraints, tree.dtype(start))
-    scale = scale_for(rule.forecast(dual), horizon.rounds, horizon.capacity)
-    state = primal.init(problem.domain, scale, start=start, key=jax.random.fold_in(key, 0))
-    one = jnp.ones((), jnp.int32)
-    return RoundsState(state, dual, rule, horizon.rounds, horizon.capacity, one, key)
-
-
-def observe_round(problem, primal, scale_for, state: RoundsState, round, played) -> tuple[RoundsState, Outcome]:
-    """Values, weigh, step, settle."""
-    rule = state.rule
-    played = point_played(played, primal.decision(state.primal))
-    loss, values, pull = problem.linearize(played, round)
-    weights, dual = rule.weigh(state.dual, values, None)
-    revealed = Reveal(problem, round, weights, played, pull)
-    scale = scale_for(rule.forecast(dual), state.horizon, state.capacity)
-    key = jax.random.fold_in(state.key, state.round)
-    next_primal, cost = primal.step(problem.domain, state.primal, revealed, scale, key=key)
-    dual = rule.settle(dual, Moved(revealed, values, primal.decision(next_primal)))
-    state = RoundsState(next_primal, dual, rule, state.horizon, state.capacity, state.round + 1, state.key)
-    return state, outcome(loss, values, weights, cost)
-
-
-class PrimalDual(AbstractLearner):
-    """A primal and a dual that both move every round.
+class PrimalDual(AbstractPrimalDual):
+    """Any primal with any dual, as they are.
 
     The primal sees h_t = a f_t + <b, g_t> with the dual's weights (a, b), and is told the bounds D(a + sum b)
     and L(a + sum b) before each round. Carries no theorem of its own.
@@ -73,35 +87,27 @@ class PrimalDual(AbstractLearner):
                 f"{type(dual).__name__} weighs with the current round, which only a deterministic primal allows; "
                 f"{type(primal).__name__} draws coins"
             )
+        if not dual.is_tuned:
+            raise LearnerError(f"PrimalDual knows no theorem to tune {type(dual).__name__} by; give it its numbers")
         self.primal = primal
         self.dual = dual
 
-    def _scale_for(self, problem):
-        known = problem.constants(self.primal.norm, self.primal.needs, type(self.primal).__name__)
-        return scaled_by_weights(known)
+    def rule(self, problem, horizon):
+        return self.dual
 
-    def init(self, problem, *, key, horizon=None, start=None):
-        horizon = planned(horizon, type(self.primal).__name__)
-        return begin_rounds(problem, self.primal, self.dual, self._scale_for(problem), horizon, start, key)
-
-    def decision(self, state):
-        return self.primal.decision(state.primal)
-
-    def observe(self, problem, state, round, *, played=None):
-        return observe_round(problem, self.primal, self._scale_for(problem), state, round, played)
-
-    def rounds_left(self, state):
-        return state.rounds_left()
+    def scale(self, problem):
+        return scaled_by_weights(problem.constants(self.primal.norm, self.primal.needs, type(self.primal).__name__))
 
 
-def scaled_by_weights(known):
+def scaled_by_weights(known: Regularity | None):
     """D and L of a weighted sum: the sum of the weights times those of its parts."""
 
     def bound(value, total):
         return jnp.full((), jnp.inf, total.dtype) if value is None else value.astype(total.dtype) * total
 
-    def scale_for(weights, horizon, capacity):
+    def scale(weights, horizon, capacity):
         total = weights.total()
-        return Scale(bound(known.lipschitz, total), bound(known.smoothness, total), horizon, capacity)
+        lipschitz, smoothness = (None, None) if known is None else (known.lipschitz, known.smoothness)
+        return Scale(bound(lipschitz, total), bound(smoothness, total), horizon, capacity)
 
-    return scale_for
+    return scale

@@ -1,5 +1,7 @@
 """Baselines with projections, which need `domain.project`, and the one that does nothing."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -10,11 +12,21 @@ from ..dual.regularized_ascent import RegularizedAscent
 from ..dual.virtual_queue import VirtualQueue
 from ..primal.base import Scale, cost
 from ..primal.ogd import OGD
-from .base import AbstractLearner, Horizon, first_decision, outcome, planned, point_played, positive_parameter
-from .primal_dual import begin_rounds, observe_round
+from .base import AbstractLearner, Horizon, first_decision, outcome, point_played, positive_parameter
+from .primal_dual import AbstractPrimalDual
 
 
-class PDOGD(AbstractLearner):
+def _lipschitz(problem, who) -> Array:
+    return problem.constants(2, ("lipschitz",), who).lipschitz
+
+
+def _ascent(problem, lipschitz, horizon, factor: Any = 1.0):
+    """theta = 6 m R D / sqrt(T)."""
+    theta = 6 * problem.domain.diameter(2) * lipschitz / horizon.astype(float) ** 0.5
+    return theta * max(problem.constraints, 1) * factor
+
+
+class PDOGD(AbstractPrimalDual):
     r"""Primal-dual projected gradient (Mahdavi, Jin, Yang, 2012; Jenatton, Huang, Archambeau, 2016, known horizon).
 
     $x_{t+1} = \Pi_X(x_t - \eta(\nabla f_t + \lambda_t\nabla g_t)),\qquad
@@ -24,69 +36,54 @@ class PDOGD(AbstractLearner):
     $O(\sqrt T)$, violation $O(T^{3/4})$.
     """
 
+    primal: OGD
     theta_scale: Float[Array, ""]
 
     def __init__(self, *, theta_scale=1.0):
+        self.primal = OGD()
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
-    def _lipschitz(self, problem) -> Array:
-        return problem.constants(2, ("lipschitz",), "PDOGD").lipschitz
+    def rule(self, problem, horizon):
+        theta = _ascent(problem, _lipschitz(problem, "PDOGD"), horizon, self.theta_scale)
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
 
-    def _scale_for(self, problem):
-        lipschitz = self._lipschitz(problem)
+    def scale(self, problem):
+        lipschitz = _lipschitz(problem, "PDOGD")
         return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
 
-    def init(self, problem, *, key, horizon=None, start=None):
-        horizon = planned(horizon, "PDOGD")
-        theta = 6 * problem.domain.diameter(2) * self._lipschitz(problem) / horizon.rounds.astype(float) ** 0.5
-        theta = theta * max(problem.constraints, 1) * self.theta_scale
-        rule = RegularizedAscent(theta, 1 / (theta * (horizon.rounds + 2)))
-        return begin_rounds(problem, OGD(), rule, self._scale_for(problem), horizon, start, key)
 
-    def decision(self, state):
-        return OGD().decision(state.primal)
-
-    def observe(self, problem, state, round, *, played=None):
-        return observe_round(problem, OGD(), self._scale_for(problem), state, round, played)
-
-    def rounds_left(self, state):
-        return state.rounds_left()
-
-
-class AdaptivePDOGD(AbstractLearner):
+class AdaptivePDOGD(AbstractPrimalDual):
     r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016, with beta = 1/2).
 
     As `PDOGD` with $\eta_t=\frac{R}{D\sqrt t}$, $\theta_t=\frac{6RD}{\sqrt t}$, $\mu_t=\frac{1}{\theta_t(t+1)}$.
     For a fixed constraint, regret $O(\sqrt T)$ and violation $O(T^{3/4})$ (rates confirmed in print).
     """
 
-    def _lipschitz(self, problem) -> Array:
-        return problem.constants(2, ("lipschitz",), "AdaptivePDOGD").lipschitz
+    primal: OGD
 
-    def _rule(self, problem, t):
-        theta = 6 * problem.domain.diameter(2) * self._lipschitz(problem) / t.astype(float) ** 0.5
-        theta = theta * max(problem.constraints, 1)
-        return RegularizedAscent(theta, 1 / (theta * (t + 1)))
+    def __init__(self):
+        self.primal = OGD()
 
-    def _scale_for(self, problem, t):
-        lipschitz = self._lipschitz(problem)
-        return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), t, capacity)
+    def rule(self, problem, horizon):
+        theta = _ascent(problem, _lipschitz(problem, "AdaptivePDOGD"), horizon)
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 1)))
+
+    def scale(self, problem):
+        lipschitz = _lipschitz(problem, "AdaptivePDOGD")
+        return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
 
     def init(self, problem, *, key, horizon=None, start=None):
-        plan = Horizon(1)  # of no consequence: t stands in for the horizon
-        rule, scale_for = self._rule(problem, plan.rounds), self._scale_for(problem, plan.rounds)
-        return begin_rounds(problem, OGD(), rule, scale_for, plan, start, key)
-
-    def decision(self, state):
-        return OGD().decision(state.primal)
+        return super().init(problem, key=key, horizon=Horizon(1), start=start)
 
     def observe(self, problem, state, round, *, played=None):
-        t = state.round
-        state = eqx.tree_at(lambda state: state.rule, state, self._rule(problem, t))
-        return observe_round(problem, OGD(), self._scale_for(problem, t), state, round, played)
+        now = eqx.tree_at(lambda s: (s.horizon, s.rule), state, (state.round, self.rule(problem, state.round)))
+        return super().observe(problem, now, round, played=played)
+
+    def rounds_left(self, state):
+        return None
 
 
-class DPP(AbstractLearner):
+class DPP(AbstractPrimalDual):
     r"""Drift plus penalty (Yu, Neely, Wei, NeurIPS 2017), without constants of the problem.
 
     $x_{t+1} = \Pi_X\left(x_t - \frac{1}{2T}(\sqrt T\,\nabla f_t + Q_t\nabla g_t)\right)$, with the virtual queue
@@ -95,27 +92,21 @@ class DPP(AbstractLearner):
     Proven under Slater's condition: expected regret and violation $O(\sqrt T)$.
     """
 
-    def _scale_for(self, problem):
-        def scale_for(weights, horizon, capacity):
+    primal: OGD
+
+    def __init__(self):
+        self.primal = OGD()
+
+    def rule(self, problem, horizon):
+        return VirtualQueue(horizon.astype(float) ** 0.5)
+
+    def scale(self, problem):
+        def scale(weights, horizon, capacity):
             # the bound for which OGD's step is 1 / 2T
             lipschitz = 2 * problem.domain.diameter(2) * horizon.astype(float) ** 0.5
             return Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
 
-        return scale_for
-
-    def init(self, problem, *, key, horizon=None, start=None):
-        horizon = planned(horizon, "DPP")
-        rule = VirtualQueue(horizon.rounds.astype(float) ** 0.5)
-        return begin_rounds(problem, OGD(), rule, self._scale_for(problem), horizon, start, key)
-
-    def decision(self, state):
-        return OGD().decision(state.primal)
-
-    def observe(self, problem, state, round, *, played=None):
-        return observe_round(problem, OGD(), self._scale_for(problem), state, round, played)
-
-    def rounds_left(self, state):
-        return state.rounds_left()
+        return scale
 
 
 class _StayState(eqx.Module):

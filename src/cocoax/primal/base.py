@@ -55,6 +55,10 @@ class Revealed(Protocol):
         """The gradient of h at x."""
         ...
 
+    def sampled(self, sample) -> "Revealed":
+        """The same weights on `sample(round)`, a part of the round."""
+        ...
+
     def parts(self, x: Point) -> tuple[Point, Point]:
         """The gradient of f at x, and those of all g with a leading axis."""
         ...
@@ -82,13 +86,15 @@ class AbstractPrimal(eqx.Module):
     alpha: ClassVar[Fraction]
     """Regret grows like horizon**alpha."""
 
-    needs: ClassVar[tuple[str, ...]] = ("lipschitz",)
-    """The constants of a `Regularity` that the updates use."""
-
     @property
     def norm(self) -> float:
         """The norm in which gradients are bounded: 2, or inf for perturbations from a cube."""
         return 2
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The constants of a `Regularity` that the updates use."""
+        return ("lipschitz",)
 
     def constants(self, domain: AbstractDomain, norm: float | None = None) -> Constants:
         """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`."""

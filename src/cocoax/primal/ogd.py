@@ -26,7 +26,7 @@ class OGD(AbstractPrimal):
     alpha: ClassVar[Fraction] = Fraction(1, 2)
 
     def _constants(self, domain):
-        return theory.Constants(0.5, 0.0, domain.diameter(2), 0.0)
+        return theory.constants.ogd(domain.diameter(2))
 
     def init(self, domain, scale, *, start, key, warm=None):
         return _State(start)

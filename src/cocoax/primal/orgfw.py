@@ -33,6 +33,10 @@ class ORGFW(AbstractPrimal):
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(1, 2)
 
+    @property
+    def needs(self):
+        return ()
+
     def _constants(self, domain):
         return theory.constants.orgfw(domain.diameter(2))
 

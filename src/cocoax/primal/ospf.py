@@ -23,8 +23,11 @@ class _State(eqx.Module):
     played: Int[Array, ""]  # rounds of the inner block already played
 
 
-def _block(horizon):
-    return ceil_power(horizon, Fraction(1, 3))
+_THIRD = Fraction(1, 3)
+
+
+def _block(scale):
+    return ceil_power(scale.horizon, _THIRD, scale.capacity)
 
 
 class OSPF(AbstractPrimal):
@@ -45,7 +48,11 @@ class OSPF(AbstractPrimal):
         return theory.constants.ospf(domain.diameter(2), domain.dimension)
 
     def init(self, domain, scale, *, start, key, warm=None):
-        guesses = repeat(first_guess(domain, start), _block(scale.capacity)) if warm is None else warm.vertices
+        guesses = (
+            repeat(first_guess(domain, start), theory.ceil_power(scale.capacity, _THIRD))
+            if warm is None
+            else warm.vertices
+        )
         return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
 
     def decision(self, state):
@@ -54,7 +61,7 @@ class OSPF(AbstractPrimal):
     def step(self, domain, state, revealed, next_scale, *, key):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
-        block = _block(next_scale.horizon)
+        block = _block(next_scale)
         ends = state.played + 1 >= block
         state = jax.lax.cond(
             ends,
@@ -66,10 +73,10 @@ class OSPF(AbstractPrimal):
 
     def restart(self, domain, state, scale, *, key):
         state = self.init(domain, scale, start=state.point, key=key, warm=state)
-        return state, cost(lmo_calls=_block(scale.horizon))
+        return state, cost(lmo_calls=_block(scale))
 
     def _lead(self, domain, total, guesses, scale, key):
-        block = _block(scale.horizon)
-        size = Ball().size(scale.lipschitz, block * scale.horizon, domain.dimension)
+        block = _block(scale)
+        size = Ball().size(scale.lipschitz, block * scale.horizon.astype(float), domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
         return _State(average(vertices, block), total, vertices, jnp.zeros((), jnp.int32))

@@ -16,7 +16,7 @@ from ..errors import LearnerError
 class AbstractPerturbation(eqx.Module):
     """Noise of some size s, drawn afresh for every leader; `theory.ftpl_size` balances its two costs."""
 
-    name: ClassVar[str]  # as `theory` knows it
+    name: ClassVar[str]  # "cube", "centred" or "ball": whose constants in `theory` it has
     norm: ClassVar[float]  # in which gradients are bounded
 
     @abc.abstractmethod
@@ -127,5 +127,6 @@ def average(vertices, count):
     """The mean of the first `count` vertices of a batch; `count` may be traced."""
     capacity = jax.tree.leaves(vertices)[0].shape[0]
     kind = tree.dtype([leaf for leaf in jax.tree.leaves(vertices) if jnp.issubdtype(leaf.dtype, jnp.floating)])
+    count = jnp.clip(count, 1, capacity)
     weights = jnp.where(jnp.arange(capacity) < count, 1 / count.astype(kind), 0)
     return vertices.combine(weights.astype(kind))

@@ -38,11 +38,12 @@ class SFTPL(AbstractPrimal):
         bound = theory.constants.sftpl_smooth if self.smooth else theory.constants.sftpl
         return bound(domain.diameter(2), domain.dimension)
 
-    def _samples(self, horizon):
-        return ceil_power(horizon, Fraction(1, 2)) if self.smooth else horizon
+    def _samples(self, scale):
+        return ceil_power(scale.horizon, Fraction(1, 2), scale.capacity) if self.smooth else scale.horizon
 
     def init(self, domain, scale, *, start, key, warm=None):
-        guesses = repeat(first_guess(domain, start), self._samples(scale.capacity)) if warm is None else warm.vertices
+        most = theory.inner_steps(scale.capacity) if self.smooth else scale.capacity
+        guesses = repeat(first_guess(domain, start), most) if warm is None else warm.vertices
         return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
 
     def decision(self, state):
@@ -51,15 +52,15 @@ class SFTPL(AbstractPrimal):
     def step(self, domain, state, revealed, next_scale, *, key):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
-        samples = self._samples(next_scale.horizon)
+        samples = self._samples(next_scale)
         state = self._lead(domain, total, state.vertices, next_scale, key)
         return state, cost(lmo_calls=samples, gradient_calls=1, finite=tree.all_finite(gradient))
 
     def restart(self, domain, state, scale, *, key):
         state = self.init(domain, scale, start=state.point, key=key, warm=state)
-        return state, cost(lmo_calls=self._samples(scale.horizon))
+        return state, cost(lmo_calls=self._samples(scale))
 
     def _lead(self, domain, total, guesses, scale, key):
         size = Ball().size(scale.lipschitz, scale.horizon, domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
-        return _State(average(vertices, self._samples(scale.horizon)), total, vertices)
+        return _State(average(vertices, self._samples(scale)), total, vertices)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 
+from ..environment import Environment
 from ..hindsight import Comparator, hindsight
-from ..problem import Environment, Problem, Round
+from ..problem import Problem, Round
 
 
 class Instance(eqx.Module):
@@ -27,5 +28,6 @@ class Instance(eqx.Module):
     def comparator(self, rounds: Round, **options) -> Comparator:
         """The best fixed decision for these rounds, from what is known or by `hindsight`."""
         if self.optimum is not None:
-            return Comparator.fixed(self.problem, rounds, self.optimum)
+            best = Comparator.fixed(self.problem, rounds, self.optimum)
+            return eqx.tree_at(lambda best: best.lower_bound, best, best.value)  # known to be optimal
         return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)

@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..domains import NuclearNormBall
+from ..environment import Sampler
 from ..errors import ProblemError
-from ..problem import Problem, Regularity, Sampler
+from ..problem import Problem, Regularity
 from .base import Instance
 
 
@@ -74,6 +75,8 @@ def matrix_completion(key, *, rows=50, cols=50, radius=5.0, observed=100, rank=N
     if not 1 <= observed <= rows * cols:
         raise ProblemError(f"observed must lie between 1 and rows * cols = {rows * cols}, got {observed}")
     rank = (min(5, rows, cols) if binding else min(rows, cols)) if rank is None else rank
+    if not 1 <= rank <= min(rows, cols):
+        raise ProblemError(f"rank must lie between 1 and {min(rows, cols)}, got {rank}")
     if rank == min(rows, cols):
         raw = jax.random.normal(key, (rows, cols))
     else:

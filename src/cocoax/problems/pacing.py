@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..domains import Box
+from ..environment import Environment
 from ..errors import ProblemError
-from ..problem import Environment, Problem, Regularity
+from ..problem import Problem, Regularity
 from .base import Instance
 
 

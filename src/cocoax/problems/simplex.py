@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..domains import ProbabilitySimplex
+from ..environment import Environment
 from ..errors import ProblemError
-from ..problem import Environment, Problem, Regularity
+from ..problem import Problem, Regularity
 from .base import Instance
 
 
@@ -35,7 +36,7 @@ class _Rounds(Environment):
     def emit(self, state, decision, key):
         cost_key, use_key = jax.random.split(key)
         if self.adversarial:
-            stretch = jnp.log2(state + 1.0).astype(jnp.int32)
+            stretch = 31 - jax.lax.clz(state + 1)  # floor(log2(t))
             first_half = jnp.arange(self.cost.size) < self.cost.size // 2
             change = jnp.where(first_half == (stretch % 2 == 0), -1.0, 1.0)
         else:
@@ -55,8 +56,9 @@ class _Expected(eqx.Module):
 def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ or $\frac12\|x-c_t\|^2$, and $g_t(x) = A_tx - b$, over the probability simplex.
 
-    Costs and uses are uniform around means in $[\frac14,\frac34]$, with all entries in [0, 1]. Budgets lie half-way
-    between what the cheapest coordinate uses and what the most frugal mixture can do with, so that constraints bind.
+    Costs and uses are uniform around means in $[\frac14,\frac34]$, with all entries in [0, 1]. The coordinate that
+    costs most uses least, $\frac14$ of everything; budgets lie half-way between that and what the best decision without
+    constraints uses, so that on average it breaks all of them.
     `adversarial=True` gives losses that favour the first half of the coordinates and the second half in turn, in
     stretches that double; constraints stay i.i.d., as the theorems need.
 
@@ -70,11 +72,13 @@ def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> 
     cost_key, use_key = jax.random.split(key)
     cost = jax.random.uniform(cost_key, (n,), minval=0.25, maxval=0.75)
     use = jax.random.uniform(use_key, (constraints, n), minval=0.25, maxval=0.75)
-    greedy = use[:, jnp.argmin(cost)]
-    frugal = use[:, jnp.argmin(use.max(0))]
-    budget = jnp.where(greedy > frugal, (greedy + frugal) / 2, frugal + 0.05)
+    domain = ProbabilitySimplex(n)
+    unconstrained = domain.project(cost) if quadratic else domain.lmo(cost).dense()
+    frugal = jnp.argmin(cost) if quadratic else jnp.argmax(cost)  # the last to be chosen
+    use = use.at[:, frugal].set(0.25)
+    budget = (use @ unconstrained + 0.25) / 2
     problem = Problem(
-        ProbabilitySimplex(n),
+        domain,
         _quadratic if quadratic else _linear,
         _constraint,
         constraints=constraints,

@@ -141,7 +141,7 @@ def _measure_projection(domain, far, inside, tol):
         return {}
     _same("a projection", _kinds(nearest), _kinds(far))
     norms = jax.vmap(tree.norm)
-    size = 10 * tol * (norms(far) + norms(inside))
+    size = 10 * tol * (norms(far) + norms(inside).max())
     to_vertices = jax.vmap(jax.vmap(lambda x, y: tree.norm(tree.sub(x, y)), (None, 0)), (0, None))(far, inside)
     again, kept = (jax.vmap(domain.project)(x) for x in (nearest, inside))
     return {

@@ -136,6 +136,23 @@ def morgfw(diameter, dimension: int, perturbation="ball") -> Constants:
     return linear._replace(c1=linear.c1 + diameter / 2, c2=diameter**2 / math.e)
 
 
+def morgfw_sampled(diameter, dimension: int) -> Constants:
+    r"""(1/2, 0, \sqrt 2 C + R/2, \sqrt 2 C R + R^2/e), C = C1 of `ftpl` with the ball, sampled gradients; derived.
+
+    The estimates are unbiased and independent of the vertices they are paired with, so only their size matters:
+    $E\|d^k\|^2 \le D^2 + (D^2 + L^2R^2) \le 2(D + LR)^2$. FTPL, sized for $\sqrt2(D+LR)$, then has regret
+    $\sqrt2\,C(D+LR)\sqrt T$; start point and curvature cost what they do for `morgfw`.
+    """
+    exact, linear = morgfw(diameter, dimension), ftpl(diameter, dimension)
+    extra = 2**0.5 * linear.c1
+    return exact._replace(c1=exact.c1 - linear.c1 + extra, c2=exact.c2 + extra * diameter)
+
+
 def ogd(diameter) -> Constants:
+    r"""(1/2, 0, R, 0): gradient descent with steps $R/(D\sqrt T)$ and projections (Zinkevich, 2003); derived."""
+    return Constants(1 / 2, 0.0, diameter, 0.0)
+
+
+def adagrad(diameter) -> Constants:
     r"""(1/2, 0, \sqrt 2 R, 0): AdaGrad-norm gradient descent, the reference with projections; derived."""
     return Constants(1 / 2, 0.0, 2**0.5 * diameter, 0.0)

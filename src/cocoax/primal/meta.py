@@ -1,0 +1,108 @@
+"""What Meta-Frank-Wolfe and its kin share: K inner learners, each follow-the-perturbed-leader."""
+
+import abc
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .. import _tree as tree
+from ..domains.base import AbstractVertex, Point
+from .base import AbstractPrimal, cost, first_guess
+from .perturbation import AbstractPerturbation, perturbed_leaders, repeat
+
+
+class _State(eqx.Module):
+    point: Point  # x_t = x^{K+1}
+    anchor: Point  # x^1, the same every round
+    totals: Point  # of each inner learner: sum of what it has seen
+    vertices: AbstractVertex  # v^1 .. v^K, a batch
+
+
+class AbstractMeta(AbstractPrimal):
+    """K inner learners propose vertices v^k; x^{k+1} mixes v^k into x^k; the decision is x^{K+1}.
+
+    Then learner k sees the gradient at x^k, or an estimate of it. All K proposals depend on the past only, so they are
+    one batch, and the points are one matrix product.
+    """
+
+    noise: eqx.AbstractVar[AbstractPerturbation]
+    deterministic: ClassVar[bool] = False
+    alpha: ClassVar[Fraction] = Fraction(1, 2)
+
+    @property
+    def norm(self):
+        return self.noise.norm
+
+    @abc.abstractmethod
+    def most_steps(self, capacity: int) -> int:
+        """K for the longest run."""
+
+    @abc.abstractmethod
+    def steps(self, scale) -> Any:
+        """K for this run; traced."""
+
+    @abc.abstractmethod
+    def mixture(self, k, j) -> tuple[Any, Any]:
+        """The weights of x^1 and of v^j in x^{k+1}, for 1 <= j <= k."""
+
+    @abc.abstractmethod
+    def estimates(self, points, revealed, key) -> Point:
+        """What the inner learners see, with a leading axis."""
+
+    @property
+    def gradients_per_step(self) -> int:
+        return 1
+
+    def perturbation_bound(self, domain, scale):
+        """The bound on gradients that perturbations are sized for."""
+        return scale.lipschitz
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        most = self.most_steps(scale.capacity)
+        guesses = repeat(first_guess(domain, start), most) if warm is None else warm.vertices
+        totals = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), start)
+        return self._lead(domain, start, totals, guesses, scale, key)
+
+    def decision(self, state):
+        return state.point
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        seen_key, lead_key = jax.random.split(key)
+        seen = self.estimates(self.inner_points(state.anchor, state.vertices), revealed, seen_key)
+        totals = tree.add(state.totals, seen)
+        state = self._lead(domain, state.anchor, totals, state.vertices, next_scale, lead_key)
+        steps = self.steps(next_scale)
+        gradients = self.gradients_per_step * steps
+        return state, cost(lmo_calls=steps, gradient_calls=gradients, finite=tree.all_finite(seen))
+
+    def restart(self, domain, state, scale, *, key):
+        state = self.init(domain, scale, start=state.point, key=key, warm=state)
+        return state, cost(lmo_calls=self.steps(scale))
+
+    def inner_points(self, anchor, vertices):
+        """x^1 .. x^K, with a leading axis."""
+        return self._mixed(anchor, vertices, jnp.arange(_length(vertices)))
+
+    def last_point(self, anchor, vertices, steps):
+        """x^{steps+1}; `steps` may be traced and below the number of vertices."""
+        return self._mixed(anchor, vertices, jnp.clip(steps, 1, _length(vertices)))
+
+    def _mixed(self, anchor, vertices, k):
+        k = k.astype(tree.dtype(anchor))
+        j = jnp.arange(1, _length(vertices) + 1, dtype=k.dtype)
+        of_anchor, of_vertex = self.mixture(k, j) if k.ndim == 0 else self.mixture(k[:, None], j)
+        mixed = vertices.combine(jnp.where(j <= k[..., None], of_vertex, 0))
+        return jax.tree.map(lambda leaf, x: leaf + of_anchor.reshape(k.shape + (1,) * x.ndim) * x, mixed, anchor)
+
+    def _lead(self, domain, anchor, totals, guesses, scale, key):
+        bound = self.perturbation_bound(domain, scale)
+        size = self.noise.size(bound, scale.horizon, domain.dimension)
+        vertices = perturbed_leaders(domain, self.noise, totals, size, guesses, key, shared=False)
+        return _State(self.last_point(anchor, vertices, self.steps(scale)), anchor, totals, vertices)
+
+
+def _length(vertices) -> int:
+    return jax.tree.leaves(vertices)[0].shape[0]
