@@ -1,8 +1,8 @@
 """Quickstart: send requests to three servers, cheaply, within an energy budget that must hold in the long run.
 
 The fast server is cheap and hungry, the slow one dear and frugal. On average the costs are (1, 2, 4) and the energy
-uses (1, 0.4, 0.1); the budget is 0.5 a round. By hand: the best fixed split is (1/6, 5/6, 0), at a cost of 11/6 a round,
-and one more unit of energy would save 5/3. Run it: it prints that, and writes a picture.
+uses (1, 0.4, 0.1); the budget is 0.5 a round. By hand: the best fixed split is (1/6, 5/6, 0), at a cost of 11/6 a
+round, and one more unit of energy would save 5/3. Run it: it prints that, and writes a picture.
 """
 
 import sys
@@ -56,30 +56,34 @@ games = {name: cx.play(problem, learner, rounds, key=key) for name, learner in l
 
 print(f"{'after ' + str(horizon) + ' rounds':34}{'regret':>10}{'violation':>12}{'score':>10}{'LMOs a round':>15}")
 for name, game in games.items():
-    calls = game.lmo_calls.sum() / horizon
-    print(
-        f"{name:34}{game.regret(best)[-1]:10.1f}{game.violation()[-1, 0]:12.1f}{game.score(best)[-1]:10.1f}{calls:15.1f}"
-    )
+    regret, violation, score = game.regret(best)[-1], game.violation()[-1, 0], game.score(best)[-1]
+    print(f"{name:34}{regret:10.1f}{violation:12.1f}{score:10.1f}{game.lmo_calls.sum() / horizon:15.1f}")
 print("score = regret + multiplier * overspending: what overspending saved, charged at its price")
 
-try:
+
+def draw(picture):
     import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    for name, game in games.items():
+        left.plot(game.regret(best), label=name)
+        right.plot(game.violation()[:, 0], label=name)
+    left.set(title="Regret", xlabel="round", ylabel="cost above the best fixed split")
+    right.set(title="Violation", xlabel="round", ylabel="energy above the budget")
+    for axes in (left, right):
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.grid(alpha=0.3)
+    right.legend(fontsize="small")
+    picture.parent.mkdir(exist_ok=True)
+    figure.savefig(picture, dpi=150)
+
+
+picture = Path("out/quickstart.png")
+try:
+    draw(picture)
 except ImportError:
     sys.exit("for the picture: pip install 'cocoax[figures]'")
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
-figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
-for name, game in games.items():
-    left.plot(game.regret(best), label=name)
-    right.plot(game.violation()[:, 0], label=name)
-left.set(title="Regret", xlabel="round", ylabel="cost above the best fixed split")
-right.set(title="Violation", xlabel="round", ylabel="energy above the budget")
-for axes in (left, right):
-    axes.axhline(0, color="black", linewidth=0.8)
-    axes.grid(alpha=0.3)
-right.legend(fontsize="small")
-picture = Path("out/quickstart.png")
-picture.parent.mkdir(exist_ok=True)
-figure.savefig(picture, dpi=150)
 print(f"wrote {picture}")

@@ -35,5 +35,16 @@ def test_readme_example_runs_as_printed(tmp_path):
 
 def test_import_loads_no_optional_dependency():
     code = "import sys, cocoax; print([name for name in sys.modules if name in sys.argv[1:]])"
-    extras = ["optax", "matplotlib", "plotly", "polars", "scipy.optimize", "scipy.stats", "typer", "cvxpy"]
+    extras = [
+        "optax",
+        "matplotlib",
+        "plotly",
+        "polars",
+        "scipy.optimize",
+        "scipy.stats",
+        "typer",
+        "cvxpy",
+        "networkx",
+        "highspy",
+    ]
     assert run(["-c", code, *extras], ROOT).stdout.strip() == "[]"
