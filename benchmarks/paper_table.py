@@ -122,7 +122,7 @@ LMOs are four power iterations from the last answer, as by default; the theorems
 {rows}
 
 What this shows, as measured: run with the constants that their theorems need, all of the paper's methods lose to
-playing 0 for ever. The multiplier never leaves 1e-4, so the constraint plays no part for them. Perturbations from a cube
+playing 0 for ever. Their multiplier never leaves 1e-4, so the constraint plays no part. Perturbations from a cube
 [0, s]^d have a mean, which drives Meta-Frank-Wolfe to one wrong vertex for ever; centring them is worth a factor of
 twenty. The violation has mean zero for every method, because the constraint matrices have mean zero: this experiment
 cannot tell methods apart by it.

@@ -6,7 +6,8 @@ import hypothesis
 import jax
 
 jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
+if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR=$(mktemp -d) times a cold run
+    jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 hypothesis.settings.register_profile("cocoax", deadline=None, derandomize=True)

@@ -9,8 +9,8 @@ import pytest
 
 import cocoax as cx
 from cocoax import learners, primal
+from cocoax.environment import Environment
 from cocoax.hindsight import Comparator
-from cocoax.problem import Environment
 from cocoax.testing import problems
 
 ROUNDS = 16
@@ -145,7 +145,7 @@ def test_bad_rounds_get_one_sentence(rounds, sentence):
         (lambda: learners.PDOGD(theta_scale=float("nan")), "theta_scale must be positive and finite, got nan"),
         (lambda: primal.MFW("gauss"), "perturbation must be one of cube, centred, ball, got 'gauss'"),
         (lambda: cx.Horizon(5, 4), "at most its capacity"),
-        (lambda: cx.Regularity(-1.0), "lipschitz must be one number >= 0, got -1.0"),
+        (lambda: cx.Regularity(-1.0), "lipschitz must be one finite number >= 0, got -1.0"),
         (lambda: cx.Regularity(1.0, norm=1), "norm 2 or inf, got norm=1"),
         (lambda: with_problem(regularity=(L2, L2)), "states one norm twice"),
         (lambda: with_problem(constraints=()), "a number or a tuple of different names"),

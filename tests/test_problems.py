@@ -91,14 +91,17 @@ def test_constraints_bind(name):
 
 @pytest.mark.slow
 def test_binding_variant_is_as_described():
-    """ALGORITHMS.md 6.3: the truth violates by +4.4 a round, 0 by -4.4, optimal loss 0.60, multiplier 2.7e-4."""
+    """ALGORITHMS.md 6.3: the truth violates by +4.4 a round, 0 by -4.4, optimal loss 0.60, multiplier 2.7e-4.
+
+    Over 6 keys: 4.28 to 4.43, 0.571 to 0.612, 2.67e-4 to 2.76e-4, all within 5% of these.
+    """
     instance = problems.matrix_completion(jax.random.key(0), binding=True)
     truth, expected = instance.environment.sample.truth, instance.expected_constraint
-    assert float(expected(truth)) == pytest.approx(4.4, rel=0.15)
+    assert float(expected(truth)) == pytest.approx(4.4, rel=0.05)
     assert float(expected(jnp.zeros((50, 50)))) == pytest.approx(-float(expected(truth)))
     best = instance.comparator(instance.rounds(1000, KEY))
-    assert best.value == pytest.approx(0.60, rel=0.15)
-    assert best.multiplier[0] == pytest.approx(2.7e-4, rel=0.15)
+    assert best.value == pytest.approx(0.60, rel=0.05)
+    assert best.multiplier[0] == pytest.approx(2.7e-4, rel=0.05)
 
 
 def test_one_compilation_serves_all_instances_of_a_shape():
@@ -148,7 +151,11 @@ def test_minimize_works_without_constraints_and_refuses_nonsense():
     )
     solution = cx.minimize(problem, sampler, horizon=300, key=KEY, samples=100, batches=4)
     assert solution.violation.estimate.shape == (0,)
-    assert solution.gap.upper < 0.2
+    gap = 0.5 * np.sum((np.asarray(solution.x) - [0.2, 0.3, 0.5]) ** 2)
+    # 400 samples that differ by <x - mean, noise>; the best in hindsight of 100 is better by (3 - 1) 0.1^2 / 200
+    error = 0.1 * (2 * gap) ** 0.5 / 400**0.5
+    assert -4 * error <= solution.gap.estimate - gap <= 4 * error + 1e-4 + 1e-4 * solution.value.estimate
+    assert solution.gap.lower < solution.gap.estimate < solution.gap.upper
     with pytest.raises(cx.ProblemError, match="batches >= 2"):
         cx.minimize(problem, sampler, horizon=10, key=KEY, batches=1)
 

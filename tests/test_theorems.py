@@ -1,11 +1,11 @@
 """The theorems, played: real games against adversaries stay below what was proved, and errata fail where corrected.
 
-Deterministic methods must obey every time. Random ones must obey in the mean: over at least 200 seeds the mean plus
-four standard errors is below the bound. All keys are fixed. The ratios measured/bound in comments are the largest seen.
+Deterministic methods must obey every time. Random ones must obey in the mean: over at least 200 seeds, or 20 for the
+two algorithms, whose spread is small, the mean plus four standard errors is below the bound. All keys are fixed. The
+ratios measured/bound in comments are the largest seen.
 """
 
 import functools
-import itertools
 import math
 from typing import ClassVar
 
@@ -28,10 +28,6 @@ NO_DUAL = cx.dual.RegularizedAscent(theta=1.0, mu=0.1)  # for problems without c
 
 def linear_loss(x, r):
     return jnp.vdot(r["cost"], x)
-
-
-def smooth_loss(x, r):
-    return 0.5 * jnp.sum((x - r["target"]) ** 2)
 
 
 def assert_at_most(bound, value):
@@ -601,143 +597,183 @@ def test_mean_regret_of_a_primal_is_below_its_bound(name, longer):
         assert_mean_at_most(bound, regret)  # 0.18
 
 
-# The paper's two algorithms: adversarial losses, stochastic constraints
+# The paper's two algorithms: adversarial losses, stochastic constraints, at horizons where the bounds bite
 
 
-class LongTerm(cx.Environment):
-    """Targets in a fixed pattern, or random ones, and independent random prices on the first coordinates."""
+class Corridor(cx.Environment):
+    """On [-1, 1]^d, with y = x or y = -x: costs of norm 1 along the diagonal, and y_i <= -9/10 in expectation.
 
-    targets: Targets
-    constraints: int = eqx.field(static=True)
+    Costs push inwards, outwards, switch every round, or charge each coordinate for where it was last.
+    """
+
+    kind: Int[Array, ""]
+    side: Float[Array, ""]
+    dimension: int = eqx.field(static=True)
 
     def init(self, key):
-        return self.targets.init(key)
+        return jnp.zeros((), jnp.int32), self.side * jnp.ones(self.dimension)
 
     def emit(self, state, decision, key):
-        target_key, price_key = jax.random.split(key)
-        state, r = self.targets.emit(state, decision, target_key)
-        return state, {**r, "price": jax.random.uniform(price_key, (self.constraints,))}
+        t, before = state
+        before = self.side * before
+        switching = jnp.where(t == 0, 0.5, 1 - 2.0 * (t % 2))
+        signs = jnp.stack([jnp.ones_like(before), -jnp.ones_like(before), switching + 0 * before, jnp.sign(before)])
+        noise = 0.1 * jax.random.uniform(key, (self.dimension,), minval=-1.0)
+        return (t + 1, decision), {
+            "cost": self.side * signs[self.kind] / self.dimension**0.5,
+            "side": self.side,
+            "noise": noise,
+        }
 
 
-def over_budget(x, r):
-    """g_i = price_i x_i - 1/10, so that x_i <= 1/5 in expectation; |g| <= 9/10, |grad g| <= 1."""
-    return r["price"] * x[: r["price"].size] - 0.1
+CORRIDOR_KINDS = ("inwards", "outwards", "switching", "reacting")
+SEEDS = 20  # a standard error is then below 1/50 of the bound, in all games
 
 
-# |x - target| <= sqrt(2), and each entry <= 1
-LONG_TERM = (cx.Regularity(2**0.5, 1.0), cx.Regularity(1.0, 0.5, norm=jnp.inf))
+def corridor_loss(curvature, x, r):
+    """|grad| <= 1, every entry of it at most 1 / sqrt(d)."""
+    return (1 - curvature * x.size**0.5) * jnp.vdot(r["cost"], x) + curvature / 2 * jnp.vdot(x, x)
 
 
-def expected_over_budget(x, constraints):
-    return 0.5 * x[:constraints] - 0.1
+def overstep(x, r):
+    return r["side"] * x + 0.9 + r["noise"]
 
 
-def long_term_problem(constraints):
-    return cx.Problem(SIMPLEX, smooth_loss, over_budget, constraints=constraints, regularity=LONG_TERM)
+@functools.partial(jax.jit, static_argnames="horizon")
+def corridor_sums(problem, learner, environment, horizon):
+    """Sums over a game of losses, constraints and costs; the start is the worst corner. A leading axis of seeds."""
+
+    def one(key):
+        start = environment.side * jnp.ones(problem.domain.shape)
+        game = cx.play(problem, learner, environment, key=key, horizon=horizon, start=start, keep_rounds=True)
+        return game.loss.sum(), game.constraint.sum(0), environment.side * game.rounds["cost"].sum(0)
+
+    return jax.vmap(one)(jax.random.split(jax.random.key(0), SEEDS))
 
 
-@functools.cache
-def long_term_optimum(constraints):
-    """x* and the norm of its multiplier. The pattern and the odds have the same one."""
-    rounds = {"target": np.eye(4)[PATTERN], "mask": np.ones((10, 4)), "price": np.full((10, constraints), 0.5)}
-    expected = functools.partial(expected_over_budget, constraints=constraints)
-    best = cx.hindsight(long_term_problem(constraints), rounds, expected_constraint=expected, tol=1e-9)
-    return best.x, float(np.linalg.norm(best.multiplier))
+def assert_mean_of_few_at_most(bound, samples):
+    error = np.std(samples, ddof=1) / math.sqrt(len(samples))
+    assert np.mean(samples) + 4 * error <= bound
+    assert error <= bound / 50
 
 
-def test_the_optimum_under_constraints_is_the_one_found_by_hand():
-    x, multiplier = long_term_optimum(1)  # 1/5 moves from the first coordinate to the others in equal parts
-    np.testing.assert_allclose(x, ODDS + np.array([-3, 1, 1, 1]) / 15, atol=1e-6)
-    assert abs(multiplier - 8 / 15) < 1e-5
-    x, multiplier = long_term_optimum(3)  # x_1, x_2 and x_3 at 1/5; x_4 takes 2/5
-    np.testing.assert_allclose(x, [0.2, 0.2, 0.2, 0.4], atol=1e-6)
-    assert abs(multiplier - np.linalg.norm([1.0, 0.8, 0.6])) < 1e-5
+def check_corridor(learner, bounds, dimension, horizon, kinds, bites, curvature=0.0, side=1.0):
+    """Below the bounds, of which those that `bites` names can fail: whoever stays at the start breaks them.
 
+    The largest ratios: regret 0.37 and violation 0.49 in Algorithm 2, 0.11 and 0.31 in Algorithm 1.
+    """
+    domain = cx.domains.Box(-jnp.ones(dimension), jnp.ones(dimension))
+    regularity = (
+        cx.Regularity(1.0, curvature, 2.0),
+        cx.Regularity(dimension**-0.5, curvature, 2.0, norm=jnp.inf),
+    )
+    loss = functools.partial(corridor_loss, curvature)
+    problem = cx.Problem(domain, loss, overstep, constraints=dimension, regularity=regularity)
+    steepness = 1 - curvature * dimension**0.5
+    staying = {"regret": 2 * steepness * dimension**0.5 * horizon, "violation": 1.9 * dimension**0.5 * horizon}
+    assert ("regret" in bites) == (bounds.regret < staying["regret"])
+    assert ("violation" in bites) == (max(bounds.violation, bounds.violation_strong_duality) < staying["violation"])
+    weight = (1 / bounds.mu + bounds.blocks * bounds.theta) / 2
+    allowed = np.linspace(-1, -0.9, 101)[:, None]  # for each coordinate
 
-def check_long_term(learner, bounds_of, constraints, horizon, kinds):
-    x, price = long_term_optimum(constraints)
-    problem, bounds = long_term_problem(constraints), bounds_of(multiplier=price)
     for kind in kinds:
-        games = many_games(problem, learner, LongTerm(targets(horizon, kind), constraints), horizon)
-        at_optimum = 0.5 * np.sum((x - np.asarray(games["rounds"]["target"])) ** 2, (1, 2))
-        regret = np.asarray(games["loss"]).sum(-1) - at_optimum
-        violation = np.asarray(games["constraint"]).sum(1)
-        assert_mean_at_most(bounds.regret, regret)
+        environment = Corridor(jnp.asarray(CORRIDOR_KINDS.index(kind)), jnp.asarray(side), dimension)
+        loss, violation, costs = map(np.asarray, corridor_sums(problem, learner, environment, horizon))
+        values = steepness * costs.mean(0) * allowed + horizon * curvature / 2 * allowed**2
+        best = allowed[np.argmin(values, 0), 0]
+        regret = loss - steepness * costs @ best - horizon * curvature / 2 * best @ best
+        assert_mean_of_few_at_most(bounds.regret, regret)
+        if kind == "inwards":  # elsewhere overstepping may pay
+            assert regret.mean() > 0
         mean = np.maximum(violation.mean(0), 0)
+        assert mean.any() or kind != "outwards"
         if mean.any():
             along = violation @ (mean / np.linalg.norm(mean))  # has the norm of the mean as its mean
-            assert_mean_at_most(bounds.violation, along)
-            weight = (1 / bounds.mu + bounds.blocks * bounds.theta) / 2
+            assert_mean_of_few_at_most(bounds.violation, along)
             together = regret + np.linalg.norm(mean) / (2 * weight) * along
-            assert_mean_at_most(bounds.regret + mean @ mean / (4 * weight), together)
-            if kind == "random":  # strong duality is a statement about one expected loss
-                assert_mean_at_most(bounds.violation_strong_duality, along)
+            assert_mean_of_few_at_most(bounds.regret + mean @ mean / (4 * weight), together)
+            if kind in ("inwards", "outwards"):  # strong duality is a statement about one expected loss
+                assert_mean_of_few_at_most(bounds.violation_strong_duality, along)
 
 
-def cases(names, horizons, quick=("ocg", "cube")):
-    """All names with 1 and 3 constraints; slow but for the first horizon with 1, or with 3 for the quick ones."""
-
-    def marks(name, constraints, horizon):
-        fast = horizon == horizons[0] and (constraints == 1 or name in quick)
-        return () if fast else (pytest.mark.slow,)
-
-    every = itertools.product(names, (1, 3), horizons)
-    return [pytest.param(*case, marks=marks(*case)) for case in every]
+slow = pytest.mark.slow
+OBLIVIOUS = CORRIDOR_KINDS[:3]  # erratum E30: OSPF's losses must ignore its block's coins
+IID = CORRIDOR_KINDS[:2]  # erratum E24
+BOTH = ("regret", "violation")
+MOST = "the largest beta"  # at beta = 0 the violation's bound bites later, for some methods beyond 10^7 rounds
 
 
-OF_ALGORITHM_1 = {
-    "ocg": (primal.OCG(), ("pattern", "random")),
-    "ospf": (primal.OSPF(), ("pattern", "random")),
-    "sftpl": (primal.SFTPL(), ("pattern", "random")),
-    "mfw": (primal.MFW(), ("pattern", "random")),
-    "orgfw": (primal.ORGFW(), ("random",)),
-}
+# Method, dimension, horizon, beta, scale of theta, what bites. OCG's bounds are those of its sharp constants.
+@pytest.mark.parametrize(
+    "method, dimension, horizon, beta, theta_scale, bites",
+    [
+        (primal.OGD(), 1, 1000, MOST, 1.0, BOTH),
+        (primal.OGD(), 2, 2500, MOST, 1.0, BOTH),
+        pytest.param(primal.OGD(), 1, 60_000, 0.0, 1.0, BOTH, marks=slow),
+        (primal.MFW(), 1, 2500, MOST, 1.0, BOTH),
+        pytest.param(primal.MFW(), 2, 6000, MOST, 1.0, BOTH, marks=slow),
+        (primal.SFTPL(), 1, 5000, MOST, 1.0, BOTH),
+        pytest.param(primal.SFTPL(), 2, 18_000, MOST, 1.0, BOTH, marks=slow),
+        (primal.OSPF(), 1, 20_000, MOST, 1.0, BOTH),
+        pytest.param(primal.OSPF(), 2, 140_000, MOST, 1.0, BOTH, marks=slow),
+        (primal.ORGFW(), 1, 6000, 0.0, 1.0, ("regret",)),
+        pytest.param(primal.ORGFW(), 1, 20_000, MOST, 0.1, ("violation",), marks=slow),
+        (primal.OCG(), 1, 40_000, 0.0, 1.0, ("regret",)),
+        pytest.param(primal.OCG(), 2, 40_000, 0.0, 1.0, ("regret",), marks=slow),
+        pytest.param(primal.OCG(), 1, 600_000, MOST, 0.1, ("violation",), marks=slow),
+    ],
+)
+def test_algorithm_1_is_below_bounds_that_bite(method, dimension, horizon, beta, theta_scale, bites):
+    diameter = 2 * dimension**0.5
+    constants = method.constants(cx.domains.Box(-jnp.ones(dimension), jnp.ones(dimension)))
+    constants, excess = type(constants)(*map(float, constants)), 1.0
+    if isinstance(method, primal.OCG):
+        constants, excess = theory.constants.ocg_sharp(diameter), 96 / 59
+    beta = float(theory.rates(method.alpha).beta_max) if beta == MOST else beta
+    bounds = theory.algorithm1(
+        horizon,
+        constants,
+        lipschitz=1.0,
+        smoothness=0.0,
+        constraint_bound=2.0,
+        diameter=diameter,
+        beta=beta,
+        constraints=dimension,
+        multiplier=1.0,
+        theta_scale=theta_scale * excess,
+    )
+    learner = cx.learners.Blocks(method, beta=beta, theta_scale=theta_scale)
+    kinds = {primal.OSPF: OBLIVIOUS, primal.ORGFW: IID}.get(type(method), CORRIDOR_KINDS)
+    check_corridor(learner, bounds, dimension, horizon, kinds, bites)
 
 
-@pytest.mark.parametrize("name, constraints, horizon", cases(OF_ALGORITHM_1, (100, 1000)))
-def test_algorithm_1_is_below_its_bounds(name, constraints, horizon):
-    """Loose: the largest ratio is 0.05, as at these horizons the constants exceed what any decisions could cost.
-
-    The inequality above, which OGD comes near to, and the transcriptions are what would catch a mistake.
-    """
-    method, kinds = OF_ALGORITHM_1[name]
-    constants = method.constants(SIMPLEX)
-    constants = type(constants)(*(float(value) for value in constants))
-    beta_max = theory.rates(constants.alpha).beta_max
-    for beta, theta_scale in ((0.0, 1.0), (beta_max, 1.0), (0.0, 0.01)):
-        learner = cx.learners.Blocks(method, beta=beta, theta_scale=theta_scale)
-        bounds_of = functools.partial(
-            theory.algorithm1,
-            horizon,
-            constants,
-            lipschitz=2**0.5,
-            smoothness=1.0,
-            constraint_bound=0.9,
-            diameter=WIDE,
-            beta=beta,
-            constraints=constraints,
-            theta_scale=theta_scale,
-        )
-        check_long_term(learner, bounds_of, constraints, horizon, kinds)
-
-
-@pytest.mark.parametrize("perturbation, constraints, horizon", cases(PERTURBATIONS, (100, 1000)))
-def test_algorithm_2_is_below_its_bounds(perturbation, constraints, horizon):
-    """Loose, as for Algorithm 1: the largest ratio is 0.09."""
+@pytest.mark.parametrize(
+    "dimension, horizon, beta, theta_scale, curvature, bites",
+    [
+        (1, 500, 0.25, 1.0, 0.0, BOTH),
+        (1, 600, 0.0, 0.2, 0.2, BOTH),
+        (1, 4000, 0.0, 1.0, 0.0, BOTH),
+        (2, 2000, 0.25, 1.0, 0.0, BOTH),
+        pytest.param(2, 25_000, 0.0, 1.0, 0.0, BOTH, marks=slow),
+        pytest.param(1, 500, 0.5, 1.0, 0.0, ("violation",), marks=slow),
+    ],
+)
+@pytest.mark.parametrize("perturbation", PERTURBATIONS)
+def test_algorithm_2_is_below_bounds_that_bite(perturbation, dimension, horizon, beta, theta_scale, curvature, bites):
     ball = perturbation == "ball"
-    for beta, theta_scale in ((0.0, 1.0), (0.5, 1.0), (0.0, 0.2)):
-        learner = cx.learners.PDMFW(beta=beta, theta_scale=theta_scale, perturbation=perturbation)
-        bounds_of = functools.partial(
-            theory.pdmfw,
-            horizon,
-            dimension=4,
-            diameter=WIDE if ball else 2.0,
-            lipschitz=2**0.5 if ball else 1.0,
-            smoothness=1.0 if ball else 0.5,
-            constraint_bound=0.9,
-            beta=beta,
-            perturbation=perturbation,
-            constraints=constraints,
-            theta_scale=theta_scale,
-        )
-        check_long_term(learner, bounds_of, constraints, horizon, ("pattern", "random"))
+    bounds = theory.pdmfw(
+        horizon,
+        dimension=dimension,
+        diameter=2 * dimension**0.5 if ball else 2.0 * dimension,
+        lipschitz=1.0 if ball else dimension**-0.5,
+        smoothness=curvature,
+        constraint_bound=2.0,
+        beta=beta,
+        perturbation=perturbation,
+        constraints=dimension,
+        multiplier=1.0,
+        theta_scale=theta_scale,
+    )
+    learner = cx.learners.PDMFW(beta=beta, theta_scale=theta_scale, perturbation=perturbation)
+    side = -1.0 if perturbation == "cube" else 1.0  # noise >= 0 pulls to -1: not there, where it would help
+    check_corridor(learner, bounds, dimension, horizon, CORRIDOR_KINDS, bites, curvature, side)

@@ -1,5 +1,8 @@
 """The total loss and the constraints of a benchmark, as functions of one flat vector, with compiled passes."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,9 +10,24 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from . import _tree as tree
+from ._functions import constraint_values, function_of
+from ._rounds import number_of_rounds
 from ._solver import Measured
 from .errors import ProblemError
-from .problem import number_of_rounds
+
+
+class Expected(eqx.Module):
+    """The constraints' expectation, as a vector."""
+
+    function: Callable
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(self, function, names):
+        self.function, self.names = function_of(function, "expected_constraint", "x"), names
+
+    def __call__(self, x):
+        values = constraint_values(self.function, "expected_constraint", self.names, x)
+        return values.astype(tree.dtype(x))
 
 
 class Objective:
@@ -19,7 +37,7 @@ class Objective:
         self.problem, self.rounds, self.benchmark = problem, rounds, benchmark
         self.horizon = number_of_rounds(rounds)
         self.unit = 1.0 / self.horizon
-        self.expected = None if expected is None else float64(tree.as_pytree(expected))
+        self.expected: Any = None if expected is None else float64(Expected(expected, problem.names))
         self.start = float64(problem.domain.start())
         loss, constraint = each_round(problem, rounds, self.start, None)
         for name, values in (("loss", loss), ("constraint", constraint)):
@@ -31,11 +49,7 @@ class Objective:
             raise ProblemError(f"the gradient of round {bad.argmax()} is not finite at the domain's start")
         self.count = problem.constraints * (self.horizon if benchmark == "every_round" else 1)
         if expected is not None:
-            shape = jax.eval_shape(_vector, self.expected, self.start).shape
-            if shape != (self.count,):
-                raise ProblemError(
-                    f"expected_constraint returned {shape[0]} value(s), but the problem has {self.count} constraint(s)"
-                )
+            jax.eval_shape(self.expected, self.start)
 
     def measure(self, x, weights):
         answer = _measure(self.problem, self.rounds, self.expected, self.start, x, weights, self.benchmark)
@@ -75,7 +89,7 @@ def _measure(problem, rounds, expected, like, x, weights, benchmark):
     loss, constraint, slope = jax.vmap(one)(rounds, of_round)
     slope = ravel_pytree(jax.tree.map(lambda leaf: leaf.mean(0), slope))[0]
     if expected is not None:
-        constraint, pull = jax.vjp(lambda p: _vector(expected, p), point)
+        constraint, pull = jax.vjp(expected, point)
         return loss.mean(), constraint, slope + ravel_pytree(pull(weights)[0])[0]
     return loss.mean(), constraint.reshape(-1) if benchmark == "every_round" else constraint.mean(0), slope
 
@@ -84,7 +98,7 @@ def _measure(problem, rounds, expected, like, x, weights, benchmark):
 def _jacobian(problem, rounds, expected, like, x, benchmark):
     point = ravel_pytree(like)[1](x)
     if expected is not None:
-        rows = jax.jacrev(lambda p: _vector(expected, p))(point)
+        rows = jax.jacrev(expected)(point)
     else:
         rows = jax.vmap(lambda r: problem.gradients(point, r)[1])(rounds)
         merge = (
@@ -94,10 +108,6 @@ def _jacobian(problem, rounds, expected, like, x, benchmark):
         )
         rows = jax.tree.map(merge, rows)
     return jax.vmap(lambda row: ravel_pytree(row)[0])(rows)
-
-
-def _vector(expected, point):
-    return jnp.atleast_1d(jnp.asarray(expected(point), tree.dtype(point)))
 
 
 def float64(x):

@@ -9,8 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from . import _check as check
 from . import _tree as tree
 from .domains.base import Point
+from .errors import ProblemError
 from .problem import Round
 
 
@@ -19,6 +21,19 @@ class Environment(eqx.Module):
 
     `emit` is given the decision itself: the strongest adversary. Guarantees of randomised learners hold only
     for environments that ignore it.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> class Drift(Environment):  # costs that walk away from what was decided
+    ...     def init(self, key):
+    ...         return jnp.zeros(3)
+    ...
+    ...     def emit(self, state, decision, key):
+    ...         cost = state + decision + 0.1 * jax.random.normal(key, (3,))
+    ...         return 0.9 * cost, {"cost": cost}
+    >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r["cost"], x))
+    >>> cx.play(problem, cx.learners.DPP(), Drift(), key=jax.random.key(0), horizon=5).loss.shape
+    (5,)
     """
 
     @abc.abstractmethod
@@ -34,7 +49,8 @@ class Environment(eqx.Module):
 
         With the same key these are the rounds that `play` meets, if the environment ignores decisions.
         """
-        return _draw(self, horizon, key, decision)
+        horizon = check.whole(horizon, "horizon", ProblemError, low=1)
+        return _draw(self, horizon, check.random_key(key, "an Environment", ProblemError), decision)
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -43,9 +59,17 @@ def _draw(environment, horizon, key, decision):
     init_key, emit_key = jax.random.split(environment_key)
 
     def one_round(state, t):
-        return environment.emit(state, decision, jax.random.fold_in(emit_key, t))
+        return emitted(environment, state, decision, jax.random.fold_in(emit_key, t))
 
     return jax.lax.scan(one_round, environment.init(init_key), jnp.arange(horizon, dtype=jnp.int32))[1]
+
+
+def emitted(environment, state, decision, key) -> tuple[Any, Round]:
+    """What `emit` returns, checked."""
+    answer = environment.emit(state, decision, key)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise ProblemError(f"emit must return (state, round), got {check.described(answer)}")
+    return answer
 
 
 class Sampler(Environment):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from . import _check as check
 from ._sums import running_sum
 from .errors import ProblemError
 from .hindsight import Comparator
@@ -106,13 +107,21 @@ class Game(eqx.Module):
                     "the comparator is of another problem: its constraints are not as many as the game's"
                 )
             return comparator
+        if self.loss.ndim > 1:
+            raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
+        comparator = check.listed(comparator) if isinstance(self.decision, jax.Array) else comparator
+        point = jax.tree.map(np.shape, self.decision)
+        path = jax.tree.map(lambda leaf: (*self.loss.shape, *np.shape(leaf)), self.decision)
+        shape = jax.tree.map(np.shape, comparator)
+        if shape not in (point, path):
+            found = f"shape {shape}" if jax.tree.leaves(shape) else check.described(comparator)
+            raise ProblemError(
+                f"comparator must be what hindsight returns, a point of shape {point} or a path of shape {path}, got "
+                f"{found}"
+            )
         if self.problem is None:
             raise ProblemError(
                 "a point as comparator needs the rounds; play with keep_rounds=True, or give Comparator.fixed(...)"
             )
-        if self.loss.ndim > 1:
-            raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
-        shape = [np.shape(leaf) for leaf in jax.tree.leaves(comparator)]
-        if shape == [leaf.shape for leaf in jax.tree.leaves(self.decision)]:
-            return Comparator.fixed(self.problem, self.rounds, comparator)
-        return Comparator.path(self.problem, self.rounds, comparator)
+        make = Comparator.fixed if shape == point else Comparator.path
+        return make(self.problem, self.rounds, comparator)

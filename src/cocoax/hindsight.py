@@ -10,8 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from . import _check as check
+from . import _tree as tree
 from ._hull import Hull
-from ._objective import Objective, each_round, float64, number_of_rounds
+from ._objective import Objective, each_round, float64
+from ._rounds import number_of_rounds
 from ._solver import Infeasible, Solver
 from .domains.base import Point
 from .environment import Environment
@@ -82,14 +85,14 @@ def hindsight(
     - `rounds`: a PyTree with a leading axis T; or an `Environment`, whose rounds are then drawn with `horizon` and
       `key` while the decision stays at the domain's start. An adversary that reacts to decisions has no fixed
       rounds: give those of the game instead (`play(..., keep_rounds=True)`).
-    - `expected_constraint`: `x ->` the expectation of g(x), a number or a vector, where it is known; it then
+    - `expected_constraint`: `x ->` the expectation of g(x), as `constraint` returns it, where it is known; it then
       replaces the mean.
     - `benchmark`: `"mean"` as above, or `"every_round"`: $g_t(x) \le 0$ for every t.
     - `tol`: value and lower bound agree to `tol * max(1, |value|)`, constraints hold to `tol` times their size.
 
-    Raises `InfeasibleError`, with its proof, if no point of the domain meets the constraints. Warns if the
-    certificate could not be closed to `tol`; the gap that is reported is always true (for a domain whose `lmo` is
-    exact, and convex functions).
+    Runs on the host: call it outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the
+    domain meets the constraints. Warns if the certificate could not be closed to `tol`; the gap that is reported is
+    always true (for a domain whose `lmo` is exact, and convex functions).
 
     >>> import jax.numpy as jnp
     >>> import cocoax as cx
@@ -103,16 +106,19 @@ def hindsight(
     >>> best.x.round(6).tolist(), round(float(best.value), 6), best.multiplier.round(6).tolist()
     ([0.25, 0.75], 5.0, [2.0])
     """
+    check.instance(problem, Problem, ProblemError, "hindsight needs a Problem first")
+    if tree.is_traced(problem, rounds, key):
+        raise ProblemError("hindsight runs on the host; call it outside jit and vmap")
     if benchmark not in ("mean", "every_round"):
         raise ProblemError(f"benchmark must be 'mean' or 'every_round', got {benchmark!r}")
     if expected_constraint is not None and benchmark == "every_round":
         raise ProblemError("expected_constraint replaces the mean; with benchmark='every_round' leave it out")
-    if not (np.isfinite(tol) and tol > 0):
+    if not 0 < check.scalar(tol, "tol", ProblemError) < np.inf:
         raise ProblemError(f"tol must be positive, got {tol}")
     if isinstance(rounds, Environment):
         rounds = _draw(problem, rounds, horizon, key)
-    elif horizon is not None and horizon != number_of_rounds(rounds):
-        raise ProblemError(f"horizon={horizon} does not fit the {number_of_rounds(rounds)} rounds given")
+    elif (length := number_of_rounds(rounds)) != (length if horizon is None else horizon):
+        raise ProblemError(f"horizon={horizon} does not fit the {length} rounds given")
 
     with jax.enable_x64(True):
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
@@ -176,6 +182,4 @@ def _infeasible(objective, multiplier, bound):
 def _draw(problem, environment, horizon, key):
     if horizon is None or key is None:
         raise ProblemError("an Environment has no rounds of its own; give hindsight a horizon and a key")
-    if horizon < 1:
-        raise ProblemError(f"horizon must be at least 1, got {horizon}")
-    return environment.draw(int(horizon), key, problem.domain.start())
+    return environment.draw(horizon, key, problem.domain.start())

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import _check as check
 from .domains.base import Point
 from .environment import Environment
 from .errors import InfeasibleError, ProblemError
@@ -68,6 +69,11 @@ def minimize(
     >>> bool(solution.gap.lower <= solution.gap.estimate <= solution.gap.upper)
     True
     """
+    check.instance(problem, Problem, ProblemError, "minimize needs a Problem first")
+    check.instance(environment, Environment, ProblemError, "minimize draws its rounds from an Environment")
+    check.random_key(key, "minimize", ProblemError)
+    samples, batches = (check.whole(n, name, ProblemError) for n, name in ((samples, "samples"), (batches, "batches")))
+    confidence = check.scalar(confidence, "confidence", ProblemError)
     if batches < 2 or samples < 1 or not 0 < confidence < 1:
         raise ProblemError(
             f"minimize needs batches >= 2, samples >= 1 and a confidence between 0 and 1, got {batches}, {samples} and "

@@ -1,27 +1,20 @@
 """One game: a learner against its rounds, as one compiled scan."""
 
+import contextlib
 import functools
-from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from . import _check as check
 from . import _tree as tree
-from .environment import Environment
+from ._rounds import number_of_rounds
+from ._state import Progress, begin, checked_state
+from .environment import Environment, emitted
 from .errors import DomainError, LearnerError, ProblemError
 from .game import Game
-from .learners.base import AbstractLearner, Horizon, first_decision
-from .problem import Problem, number_of_rounds
-
-
-class Progress(eqx.Module):
-    """Where a game against an `Environment` stands: `game.state` is one, and `play(state=...)` goes on from it."""
-
-    learner: Any
-    environment: Any
-    key: Any
-    round: Any
+from .learners.base import AbstractLearner, Horizon, Outcome, first_decision
+from .problem import Problem
 
 
 def play(
@@ -44,7 +37,8 @@ def play(
     - `rounds`: a PyTree whose leaves have a leading axis T, or an `Environment`.
     - `key`: all randomness comes from it. Not needed with `state`.
     - `horizon`: how many rounds the learner plans for; by default the number of rounds. An `Environment` needs it.
-    - `start`: the first decision, by default `problem.domain.start()`. Its dtype is that of the game.
+    - `start`: the first decision, by default `problem.domain.start()`. Its dtype is that of the game: a domain built
+      before `jax_enable_x64` was set keeps it in float32.
     - `state`: `game.state` of an earlier game, to go on from: equal to not having stopped.
     - `length`: with an `Environment`, how many rounds to play now; by default all that are planned.
     - `keep_decisions`, `keep_rounds`: keep each round's decision, or data, in the `Game`.
@@ -64,53 +58,37 @@ def play(
     >>> game.loss.shape, int(game.lmo_calls.sum())
     ((100,), 100)
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"play needs a Problem first, got {type(problem).__name__}")
-    if not isinstance(learner, AbstractLearner):
-        raise LearnerError(f"play needs one of cocoax.learners second, got {type(learner).__name__}")
+    check.instance(problem, Problem, ProblemError, "play needs a Problem first")
+    check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
     is_environment = isinstance(rounds, Environment)
-    if is_environment and state is not None and not isinstance(state, Progress):
-        raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")
     if not is_environment:
         if length is not None:
             raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
         length = number_of_rounds(rounds)
-    elif length is None:
+    if state is not None:
+        state = checked_state(problem, learner, rounds if is_environment else None, state)
+    if length is None:
         length = _environment_length(learner, horizon, state)
+    length = check.whole(length, "length", ProblemError, low=1)
     if state is not None and (start is not None or horizon is not None):
         raise LearnerError("state= goes on with its own start and horizon; leave out start= and horizon=")
     if state is None:
-        if key is None:
-            raise LearnerError("play needs a key, for example key=jax.random.key(0)")
+        check.random_key(key, "play", LearnerError)
         horizon = Horizon(length) if horizon is None else horizon
         horizon = horizon if isinstance(horizon, Horizon) else Horizon(horizon)
-        _check_start(problem, start)
-        state = _begin(problem, learner, rounds if is_environment else None, key, horizon, start)
-    elif not is_environment and isinstance(state, Progress):
-        state = state.learner
-    learner_state = state.learner if isinstance(state, Progress) else state
-    _check_state(learner, learner_state)
-    _check_length(learner, learner_state, length)
+        start = _checked_start(problem, start)
+        state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
+    _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
     game = _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
     if not tree.is_traced(game.bad_round):
-        _check_finite(game)
+        _check_finite(game, problem, learner, rounds, state)
     return game
-
-
-@jax.jit
-def _begin(problem, learner, environment, key, horizon, start):
-    learner_key, environment_key = jax.random.split(key)
-    state = learner.init(problem, key=learner_key, horizon=horizon, start=start)
-    if environment is None:
-        return state
-    init_key, emit_key = jax.random.split(environment_key)
-    return Progress(state, environment.init(init_key), emit_key, jnp.zeros((), jnp.int32))
 
 
 @functools.partial(jax.jit, static_argnums=(4, 5, 6))
 def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
     if isinstance(rounds, Environment):
-        recorded, emit = None, rounds.emit
+        recorded, emit = None, functools.partial(emitted, rounds)
     else:
         recorded, emit = rounds, None
         state = Progress(state, None, None, None)
@@ -123,7 +101,7 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
         else:
             environment, data = emit(state.environment, decision, jax.random.fold_in(state.key, state.round))
             number = state.round + 1
-        learner_state, outcome = learner.observe(problem, state.learner, data)
+        learner_state, outcome = _observed(learner.observe(problem, state.learner, data))
         total = _compensated(total, decision)
         kept = (decision if keep_decisions else None, data if keep_rounds else None)
         return (Progress(learner_state, environment, state.key, number), total), (outcome, kept)
@@ -150,6 +128,12 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
     )
 
 
+def _observed(answer):
+    if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Outcome)):
+        raise LearnerError(f"observe must return (state, Outcome), got {check.described(answer)}")
+    return answer
+
+
 def _compensated(total, x):
     """Kahan's sum: (sum, what rounding has lost of it)."""
     old, lost = total
@@ -167,28 +151,22 @@ def _environment_length(learner, horizon, state):
         raise LearnerError("an Environment goes on for ever; give horizon=, or length=, the number of rounds to play")
     if tree.is_traced(planned):
         raise LearnerError("a traced horizon in an Environment needs length=, the number of rounds to play")
-    return int(planned)
+    if state is not None and int(planned) < 1:
+        raise LearnerError("the learner planned for 0 more round(s); start it with a larger horizon=")
+    return check.whole(planned, "horizon", LearnerError, low=1)
 
 
-def _check_start(problem, start):
+def _checked_start(problem, start):
     if start is None:
-        return
+        return None
+    start = first_decision(problem, start)
     try:
-        inside = problem.domain.contains(first_decision(problem, start), 1e-4)
+        inside = problem.domain.contains(start, 1e-4)
     except DomainError:  # a domain need not be able to tell
-        return
+        return start
     if not tree.is_traced(inside) and not bool(inside):
         raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
-
-
-def _check_state(learner, state):
-    try:
-        learner.decision(state)
-        learner.rounds_left(state)
-    except (AttributeError, TypeError):
-        raise LearnerError(
-            f"state= does not belong to {type(learner).__name__}; give the state of a game that it played"
-        ) from None
+    return start
 
 
 def _check_length(learner, state, length):
@@ -200,13 +178,32 @@ def _check_length(learner, state, length):
         )
 
 
-def _check_finite(game):
+def _check_finite(game, problem, learner, rounds, state):
     bad = int(game.bad_round)
     if bad < 0:
         return
-    what = "gradient"
-    if not bool(jnp.isfinite(game.loss[bad])):
-        what = "loss"
-    elif not bool(jnp.all(jnp.isfinite(game.constraint[bad]))):
-        what = "constraint"
-    raise ProblemError(f"round {bad}: the {what} is not finite; mend or drop that round")
+    if _is_a_point(problem.domain):
+        raise ProblemError("the domain is a single point, so there is nothing to decide; play on a larger one")
+    decision = learner.decision(state)
+    if bad > 0:
+        before = rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[:bad], rounds)
+        decision = _scan(problem, learner, before, state, bad, False, False).decision
+    if not bool(tree.all_finite(decision)):
+        raise ProblemError(
+            f"round {bad}: the decision is not finite, although all was before; mend the domain's lmo or the Regularity"
+        )
+    for name in ("loss", "constraint"):
+        if not bool(jnp.isfinite(getattr(game, name)[bad]).all()):
+            raise ProblemError(f"round {bad}: the {name} is not finite; mend or drop that round")
+    raise ProblemError(
+        f"round {bad}: the gradient is not finite at a finite point; give another start=, or a loss and constraint "
+        "that are differentiable there"
+    )
+
+
+def _is_a_point(domain):
+    for ord in (1, 2):
+        with contextlib.suppress(DomainError):  # a domain need not know both
+            if bool(domain.diameter(ord) == 0):
+                return True
+    return False

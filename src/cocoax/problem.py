@@ -6,10 +6,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
+from . import _check as check
 from . import _tree as tree
+from ._functions import constraint_values, function_of, loss_value
 from .domains.base import AbstractDomain, Point
 from .errors import ProblemError
 
@@ -26,6 +27,10 @@ class Regularity(eqx.Module):
     $\|\nabla f_t(x) - \nabla f_t(y)\| \le L\|x-y\|$ and the same for $g_t$ (`smoothness`, in the l2 norm or from l1 to
     linf),
     and $|g_t| \le G$ on both sides (`constraint_bound`, erratum E18).
+
+    To find them: for linear functions D is the largest norm of their coefficients and L is 0; for smooth ones L is the
+    largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
+    but larger ones make more careful, slower steps.
     """
 
     lipschitz: Float[Array, ""] | None
@@ -34,8 +39,9 @@ class Regularity(eqx.Module):
     norm: float = eqx.field(static=True)
 
     def __init__(self, lipschitz=None, smoothness=None, constraint_bound=None, norm: float = 2):
+        norm = float("inf") if norm == "inf" else norm
         if norm not in (2, float("inf")):
-            raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm}")
+            raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm!r}")
         self.lipschitz = _constant(lipschitz, "lipschitz")
         self.smoothness = _constant(smoothness, "smoothness")
         self.constraint_bound = _constant(constraint_bound, "constraint_bound")
@@ -46,9 +52,9 @@ def _constant(value, name):
     if value is None:
         return None
     if not tree.is_traced(value):
-        seen = np.asarray(value, float)
-        if not (seen.ndim == 0 and seen >= 0):
-            raise ProblemError(f"{name} must be one number >= 0, got {value}")
+        seen = check.real(value, name, ProblemError)
+        if not (seen.ndim == 0 and 0 <= seen < float("inf")):
+            raise ProblemError(f"{name} must be one finite number >= 0, got {value}")
         if name == "lipschitz" and not seen > 0:
             raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give a small number")
     return jnp.asarray(value, float)
@@ -100,16 +106,12 @@ class Problem(eqx.Module):
         loss_grad=None,
         constraint_grad=None,
     ):
-        if not isinstance(domain, AbstractDomain):
-            raise ProblemError(
-                f"domain must be one of cocoax.domains, got {type(domain).__name__}; wrap your own with "
-                "domains.from_lmo"
-            )
-        self.domain = domain
-        self.loss = _callable(loss, "loss")
-        self.constraint = None if constraint is None else _callable(constraint, "constraint")
-        self.loss_grad = None if loss_grad is None else _callable(loss_grad, "loss_grad")
-        self.constraint_grad = None if constraint_grad is None else _callable(constraint_grad, "constraint_grad")
+        needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
+        self.domain = check.instance(domain, AbstractDomain, ProblemError, needed)
+        self.loss = function_of(loss, "loss", "x", "round")
+        self.constraint = _optional(constraint, "constraint")
+        self.loss_grad = _optional(loss_grad, "loss_grad")
+        self.constraint_grad = _optional(constraint_grad, "constraint_grad")
         self.regularity = _regularities(regularity)
         if constraint is None and constraints != 1:
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
@@ -123,9 +125,7 @@ class Problem(eqx.Module):
     def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         """(f(x), g(x)); g always as a vector."""
         kind = tree.dtype(x)
-        loss = jnp.asarray(self.loss(x, round), kind)
-        if loss.shape != ():
-            raise ProblemError(f"loss must return one number, got shape {loss.shape}; sum it")
+        loss = loss_value(self.loss, x, round).astype(kind)
         return loss, self._constraint_values(x, round).astype(kind)
 
     def linearize(self, x: Point, round: Round):
@@ -167,88 +167,56 @@ class Problem(eqx.Module):
 
     def constants(self, norm, needs, who) -> Regularity:
         """The regularity stated in `norm`, checked to hold what `who` needs."""
-        name = "l2" if norm == 2 else "linf"
+        name, spelt = ("l2", "2") if norm == 2 else ("linf", "jnp.inf")
         for regularity in self.regularity:
             if regularity.norm == norm:
                 for need in needs:
                     if getattr(regularity, need) is None:
                         raise ProblemError(
                             f"{who} needs {need} in the {name} norm; give Problem(regularity="
-                            f"Regularity({need}=..., norm={norm}))"
+                            f"Regularity({need}=..., norm={spelt}))"
                         )
                 return regularity
         if not self.regularity:
             raise ProblemError(
                 f"{who} needs {' and '.join(needs)} in the {name} norm; give Problem(regularity="
-                f"Regularity({'=..., '.join(needs)}=..., norm={norm}))"
+                f"Regularity({'=..., '.join(needs)}=..., norm={spelt}))"
             )
+        other = "" if norm == 2 else ", or choose perturbation='ball', which takes l2 constants"
         raise ProblemError(
             f"{who} needs constants in the {name} norm, but this problem states them only in the norm "
-            f"{', '.join(str(r.norm) for r in self.regularity)}; add a Regularity(norm={norm}, ...)"
+            f"{', '.join(str(r.norm) for r in self.regularity)}; add a Regularity(norm={spelt}, ...){other}"
         )
 
     def _constraint_values(self, x, round):
         if self.constraint is None:
             return jnp.zeros((0,), tree.dtype(x))
-        answer = self.constraint(x, round)
-        if isinstance(answer, dict):
-            if set(answer) != set(self.names):
-                raise ProblemError(
-                    f"constraint returned the names {sorted(answer)}, but the problem expects "
-                    f"{sorted(self.names)}; give Problem(constraints={tuple(answer)})"
-                )
-            answer = jnp.stack([jnp.asarray(answer[name]) for name in self.names])
-        answer = jnp.asarray(answer)
-        if self.constraints == 1 and answer.shape == ():
-            answer = answer[None]
-        if answer.shape != (self.constraints,):
-            raise ProblemError(
-                f"constraint returned shape {answer.shape}, but the problem expects {self.constraints} "
-                "value(s); say how many with Problem(constraints=...)"
-            )
-        return answer
+        return constraint_values(self.constraint, "constraint", self.names, x, round)
 
 
-def _callable(function, name):
-    if not callable(function):
-        raise ProblemError(f"{name} must be callable as {name}(x, round), got {type(function).__name__}")
-    return tree.as_pytree(function)
+def _optional(function, name) -> Callable | None:
+    return None if function is None else function_of(function, name, "x", "round")
 
 
 def _regularities(regularity) -> tuple[Regularity, ...]:
     if regularity is None:
         return ()
-    given = (regularity,) if isinstance(regularity, Regularity) else tuple(regularity)
-    if not all(isinstance(one, Regularity) for one in given):
-        raise ProblemError("regularity must be a Regularity, or several, one per norm")
+    given = tuple(regularity) if isinstance(regularity, tuple | list) else (regularity,)
+    for one in given:
+        check.instance(one, Regularity, ProblemError, "regularity must be a Regularity, or several, one per norm")
     if len({one.norm for one in given}) < len(given):
         raise ProblemError("regularity states one norm twice; give one Regularity per norm")
     return given
 
 
 def _names(constraints) -> tuple[str, ...]:
-    if isinstance(constraints, int):
-        if constraints < 1:
-            raise ProblemError(f"constraints must be at least 1 when constraint is given, got {constraints}")
-        return ("constraint",) if constraints == 1 else tuple(f"constraint_{i}" for i in range(constraints))
-    names = tuple(constraints)
+    if not isinstance(constraints, str | tuple | list):
+        count = check.whole(constraints, "constraints", ProblemError, low=1)
+        return ("constraint",) if count == 1 else tuple(f"constraint_{i}" for i in range(count))
+    names = (constraints,) if isinstance(constraints, str) else tuple(constraints)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ProblemError(f"constraints must be a number or a tuple of different names, got {constraints!r}")
     columns = [name + suffix for name in names for suffix in ("", "_violation", "_hard_violation", "_multiplier")]
     if len(_COLUMNS | set(columns)) < len(_COLUMNS) + len(columns):
         raise ProblemError(f"constraints {names} give Game.table() two columns of one name; call them something else")
     return names
-
-
-def number_of_rounds(rounds: Round) -> int:
-    """T, the length of the leading axis that all leaves share."""
-    leaves = jax.tree.leaves(rounds)
-    if not leaves:
-        raise ProblemError("rounds must hold at least one array with a leading axis of rounds")
-    lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else None for leaf in leaves}
-    if len(lengths) > 1 or None in lengths:
-        shapes = ", ".join(sorted({str(jnp.shape(leaf)) for leaf in leaves}))
-        raise ProblemError(f"rounds must all have one leading axis of rounds, got shapes {shapes}")
-    if lengths == {0}:
-        raise ProblemError("rounds hold no round; give at least one")
-    return jnp.shape(leaves[0])[0]

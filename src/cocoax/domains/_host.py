@@ -111,12 +111,11 @@ class LinearProgram:
         model = _model(
             sparse.block_array([[self._matrix, None], [-eye, eye], [eye, eye]], format="csc"),
             (np.r_[self._rows[0], none, none], np.r_[self._rows[1], -lower, upper]),
-            (np.r_[lower, 0 * width], np.r_[upper, width / 2]),
+            (np.r_[self._bounds[0], 0 * width], np.r_[self._bounds[1], width]),
         )
         gains = np.ones(self.size), width / (width.max() or 1)
-        tents = [_run(model, np.r_[0 * width, -gain]) for gain in gains]
-        halves = [np.asarray(tent)[self.size :] for tent in tents]
-        return self._unit * np.array([2 * halves[0].sum(), np.sqrt(2 * (width @ halves[1]))])
+        plain, weighted = (_run(model, np.r_[0 * width, -gain])[self.size :] for gain in gains)
+        return self._unit * np.array([2 * plain.sum(), np.sqrt(2 * (width @ weighted))])
 
     def _solve(self, direction):
         scale = np.abs(direction).max()
@@ -139,7 +138,7 @@ class LinearProgram:
             for i in np.flatnonzero(tight | ~np.isfinite(bound)):
                 corner = _run(self._model, np.where(np.arange(self.size) == i, sign, 0.0))
                 if corner is None:
-                    raise DomainError(f"the polytope is unbounded: entry {i} needs a {side} bound")
+                    raise DomainError(f"the polytope is unbounded: entry {i} has no {side} bound")
                 bound[i] = corner[i]
                 corners.append(corner)
         corners += [_run(self._model, cost) for cost in np.random.default_rng(0).standard_normal((16, self.size))]
@@ -209,7 +208,7 @@ def _model(matrix, rows, bounds):
     return model
 
 
-def _run(model, cost):
+def _run(model, cost) -> Any:
     """A minimiser of the cost, or None where there is none."""
     model.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
     model.run()

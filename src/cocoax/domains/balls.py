@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import _check as check
 from .. import _tree as tree
 from ..errors import DomainError
 from .base import AbstractDomain, check_norm, number
@@ -155,19 +156,18 @@ class Box(AbstractDomain):
     upper: Float[Array, "..."]
 
     def __init__(self, lower, upper):
-        lower, upper = number(lower, "lower"), number(upper, "upper")
         try:
-            self.lower, self.upper = jnp.broadcast_arrays(lower, upper)
+            self.lower, self.upper = jnp.broadcast_arrays(number(lower, "lower"), number(upper, "upper"))
         except ValueError:
+            shapes = f"{jnp.shape(lower)} and {jnp.shape(upper)}"
             raise DomainError(
-                f"lower and upper must have one shape, or one of them be a number, got {lower.shape} and {upper.shape}"
+                f"lower and upper must have one shape, or one of them be a number, got {shapes}"
             ) from None
-        if not tree.is_traced(lower, upper) and bool(jnp.any(self.lower > self.upper)):
-            first = tuple(int(i) for i in np.argwhere(self.lower > self.upper)[0])
-            raise DomainError(
-                f"lower must not exceed upper, got {float(self.lower[first])} > {float(self.upper[first])} "
-                f"at index {first}"
-            )
+        if not tree.is_traced(lower, upper):
+            low, high = np.broadcast_arrays(np.asarray(lower), np.asarray(upper))
+            if np.any(low > high):
+                first = tuple(int(i) for i in np.argwhere(low > high)[0])
+                raise DomainError(f"lower must not exceed upper, got {low[first]} > {high[first]} at index {first}")
 
     @property
     def shape(self):
@@ -226,7 +226,8 @@ def rescale(direction):
 
 def as_shape(shape) -> tuple[int, ...]:
     """A shape as a tuple of positive sizes; a number is one axis."""
-    shape = tuple(int(size) for size in (shape if isinstance(shape, tuple | list) else (shape,)))
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    shape = tuple(check.whole(size, "every size in a shape", DomainError) for size in sizes)
     if any(size < 1 for size in shape):
         raise DomainError(f"every size in a shape must be at least 1, got {shape}")
     return shape

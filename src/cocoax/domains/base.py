@@ -7,8 +7,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
+from .. import _check as check
 from .. import _tree as tree
 from ..errors import DomainError
 
@@ -18,15 +20,15 @@ Point = Any
 
 def number(value, name, *, positive=False):
     """A parameter of a set as an array, checked where its value can be seen."""
-    array = jnp.asarray(value, dtype=float)
-    if not tree.is_traced(array):
-        if not bool(jnp.all(jnp.isfinite(array))):
+    if not tree.is_traced(value):
+        seen = check.real(value, name, DomainError)
+        if not np.all(np.isfinite(seen)):
             raise DomainError(f"{name} must be finite, got {value}")
-        if positive and array.ndim > 0:
-            raise DomainError(f"{name} must be one number, got shape {array.shape}")
-        if positive and not bool(array > 0):
+        if positive and seen.ndim > 0:
+            raise DomainError(f"{name} must be one number, got shape {seen.shape}")
+        if positive and not seen > 0:
             raise DomainError(f"{name} must be positive, got {value}")
-    return array
+    return jnp.asarray(value, dtype=float)
 
 
 class AbstractVertex(eqx.Module):
@@ -94,6 +96,28 @@ class AbstractDomain(eqx.Module):
     def project(self, x: Point) -> Point:
         """The nearest point of X in the l2 norm, where that is cheap and exact."""
         raise DomainError(f"{type(self).__name__} has no cheap exact projection; choose a projection-free primal")
+
+    def intersect(self, A: Point, b) -> "AbstractDomain":
+        r"""$X \cap \{x : \langle A_i, x\rangle \le b_i\}$, where a few known hard constraints belong to the set.
+
+        **Arguments:**
+
+        - `A`: an array like a decision, or several with a leading axis; for a PyTree of decisions a PyTree of these.
+        - `b`: one number, or one for each row.
+
+        An answer of its LMO carries its proof, `gap` and `multiplier`. Raises `InfeasibleError`, with the proof, if
+        the set is empty.
+
+        >>> import jax.numpy as jnp
+        >>> from cocoax.domains import ProbabilitySimplex
+        >>> domain = ProbabilitySimplex(3).intersect(jnp.array([1.0, 0.0, 0.0]), 0.25)
+        >>> vertex = domain.lmo(jnp.array([1.0, 2.0, 4.0]))
+        >>> vertex.dense().round(6).tolist(), vertex.multiplier.round(6).tolist()
+        ([0.25, 0.75, 0.0], [1.0])
+        """
+        from .intersection import Intersection
+
+        return Intersection(self, A, b)
 
 
 def check_norm(ord):

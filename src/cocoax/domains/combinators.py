@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import _check as check
+from .. import _tree as tree
 from ..errors import DomainError
 from .base import AbstractDomain, Point, check_norm, number
 from .vertices import Dense, ProductVertex
@@ -30,11 +32,11 @@ class Product(AbstractDomain):
     blocks: Any
 
     def __init__(self, tree):
-        blocks = jax.tree.leaves(tree, is_leaf=is_domain)
+        blocks = jax.tree.leaves(tree, is_leaf=_is_domain)
         if not blocks:
             raise DomainError("a product needs at least one domain, got none")
         for block in blocks:
-            if not is_domain(block):
+            if not _is_domain(block):
                 raise DomainError(f"every leaf of a product must be a domain, got {type(block).__name__}")
         self.blocks = tree
 
@@ -66,13 +68,13 @@ class Product(AbstractDomain):
         return self._map(lambda block, part: block.project(part), x)
 
     def _map(self, function, *trees):
-        return jax.tree.map(function, self.blocks, *trees, is_leaf=is_domain)
+        return jax.tree.map(function, self.blocks, *trees, is_leaf=_is_domain)
 
     def _leaves(self) -> list[AbstractDomain]:
-        return jax.tree.leaves(self.blocks, is_leaf=is_domain)
+        return jax.tree.leaves(self.blocks, is_leaf=_is_domain)
 
 
-def is_domain(node):
+def _is_domain(node):
     return isinstance(node, AbstractDomain)
 
 
@@ -91,7 +93,8 @@ class FromLMO(AbstractDomain):
 
     def lmo(self, direction, guess=None):
         if not self.host:
-            return Dense(_fit(self.minimise(direction), direction, jnp.asarray))
+            with check.traceable("fn", DomainError, "give from_lmo(host=True)"):
+                return Dense(_fit(self.minimise(direction), direction, jnp.asarray))
         answer = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), direction)
         point = jax.pure_callback(_call_host, answer, self.minimise, direction, vmap_method="sequential")
         return Dense(point)
@@ -127,7 +130,7 @@ def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
     **Arguments:**
 
     - `fn`: from an array or PyTree like `start` to a point like it; a function, or a callable PyTree.
-    - `start`: a point of the set.
+    - `start`: a point of the set; a list of numbers is an array.
     - `diameter`: the l2 diameter, or `{1: ..., 2: ...}` with what is known of the l1 and l2 ones.
     - `host`: whether `fn` is NumPy code. It is then called back from the compiled program, one direction at a
       time.
@@ -148,19 +151,31 @@ def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
     known = diameter if isinstance(diameter, dict) else {2: diameter}
     for ord in known:
         check_norm(ord)
-    return FromLMO(
-        minimise=as_tree(fn),
-        first=jax.tree.map(lambda leaf: number(leaf, "start"), start),
+    made = FromLMO(
+        minimise=tree.as_pytree(fn),
+        first=jax.tree.map(lambda leaf: number(leaf, "start"), check.listed(start)),
         diameters={ord: number(value, "diameter", positive=True) for ord, value in known.items()},
-        membership=None if contains is None else as_tree(contains),
+        membership=None if contains is None else tree.as_pytree(contains),
         host=bool(host),
     )
+    _try_out(made)
+    return made
 
 
-def as_tree(function) -> Callable:
-    """Plain functions become part of the tree's structure."""
-    is_tree = isinstance(function, eqx.Module | jax.tree_util.Partial)
-    return function if is_tree else jax.tree_util.Partial(function)  # pyright: ignore[reportReturnType]
+def _try_out(domain):
+    """One call, so that an oracle that cannot work says so here and not out of a compiled program."""
+    if not domain.host:
+        jax.eval_shape(lambda: domain.vertex().dense())
+    elif not tree.is_traced(domain.minimise):
+        ones = jax.tree.map(lambda leaf: np.ones(leaf.shape, leaf.dtype), domain.first)
+        try:
+            point = _call_host(domain.minimise, ones)
+        except DomainError:
+            raise
+        except Exception as error:
+            raise DomainError(f"fn fails for a direction of ones: {type(error).__name__}: {error}") from error
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(point)):
+            raise DomainError("fn must return a finite point, got NaN or infinity for a direction of ones")
 
 
 def _fit(point, direction, asarray):

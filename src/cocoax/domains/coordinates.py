@@ -12,7 +12,7 @@ from .. import _tree as tree
 from ..errors import DomainError
 from .balls import as_shape
 from .base import AbstractDomain, AbstractVertex
-from .transforms import as_domain, ask, reach, undecided
+from .transforms import as_domain, ask, leaves_like, reach, undecided
 
 
 class _Selection:
@@ -94,8 +94,7 @@ class Restrict(AbstractDomain):
 
     def __init__(self, domain, index):
         self.domain = as_domain(domain)
-        shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
-        indices = _up_to(structure, index, domain)
+        shapes, structure, indices = leaves_like(domain, index, "index")
         kept = jax.tree.unflatten(structure, [None if each is None else 0 for each in indices])
         picks = [(i, _places(shapes[i], each)) for i, each in enumerate(indices) if each is not None]
         if not sum(places.size for _, places in picks):
@@ -167,9 +166,9 @@ class Embed(AbstractDomain):
 
     def __init__(self, domain, shape, index):
         self.domain = as_domain(domain)
-        shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
+        shapes, structure, indices = leaves_like(domain, index, "index")
         whole = as_shape(shape)
-        picks = [(0, _places(whole, each)) for each in _up_to(structure, index, domain)]
+        picks = [(0, _places(whole, each)) for each in indices]
         for old, (_, places) in zip(shapes, picks):
             if old != places.shape:
                 raise DomainError(f"index must select the domain's shape {old}, got {places.shape}")
@@ -198,13 +197,6 @@ class Embed(AbstractDomain):
 
     def project(self, x):
         return self.selection.put(self.domain.project(self.selection.take(x)))
-
-
-def _up_to(structure, index, domain):
-    try:
-        return structure.flatten_up_to(index)
-    except (ValueError, TypeError):
-        raise DomainError(f"index must be a tree like the domain's shape {domain.shape}, got {index}") from None
 
 
 def _places(shape, index):

@@ -1,6 +1,7 @@
 """Budgets and demands, shared among coordinates that each have an upper bound."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
@@ -131,11 +132,11 @@ def _bounds(values, name):
     values = number(values, name)
     if values.ndim != 1 or values.size == 0:
         raise DomainError(f"{name} must be a vector with one number per coordinate, got shape {values.shape}")
-    if not tree.is_traced(values) and bool(jnp.any(values < 0)):
-        raise DomainError(f"{name} must not be negative, got {float(values.min())}")
+    if not tree.is_traced(values) and np.min(values) < 0:
+        raise DomainError(f"{name} must not be negative, got {np.min(values)}")
     return values
 
 
 def _check_reachable(bounds, name, total):
-    if not tree.is_traced(bounds, total) and bool(bounds.sum() < (1 - 1e-6) * total):
-        raise DomainError(f"the sum of {name} must reach total={float(total)}, got {float(bounds.sum())}")
+    if not tree.is_traced(bounds, total) and np.sum(bounds) < (1 - 1e-6) * float(total):
+        raise DomainError(f"the sum of {name} must reach total={float(total)}, got {np.sum(bounds)}")

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .. import _tree as tree
 from ..errors import DomainError
 from .base import AbstractDomain, AbstractVertex, check_norm
 from .combinators import FromLMO, from_lmo

@@ -5,6 +5,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
@@ -22,14 +23,15 @@ class LpBall(AbstractDomain):
     Projections are known for p = 1, 2 and infinity.
 
     >>> import jax.numpy as jnp
-    >>> ball = LpBall(2, radius=3.0, p=1.5)
-    >>> ball.lmo(jnp.array([1.0, -2.0])).dense().round(4).tolist()
-    [-0.6934, 2.7734]
+    >>> ball = LpBall(3, radius=36.0, p=1.5)
+    >>> ball.lmo(jnp.array([3.0, -4.0, 5.0])).dense().round().tolist()
+    [-9.0, 16.0, -25.0]
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     radius: Float[Array, ""]
     p: float = eqx.field(static=True)
+    plain: L1Ball | L2Ball | LinfBall | None  # the same set, where it has a class of its own
 
     def __init__(self, shape, radius, p):
         if not p >= 1:
@@ -37,19 +39,19 @@ class LpBall(AbstractDomain):
         self.sizes = as_shape(shape)
         self.radius = number(radius, "radius", positive=True)
         self.p = float(p)
+        kind = {1.0: L1Ball, 2.0: L2Ball, math.inf: LinfBall}.get(self.p)
+        self.plain = None if kind is None else kind(shape, radius)
 
     @property
     def shape(self):
         return self.sizes
 
     def lmo(self, direction, guess=None):
-        if self.p in (1, math.inf):
-            return self._plain().lmo(direction)
-        direction, zero = rescale(direction)
-        direction = jnp.where(zero, 1, direction)
-        powers = jnp.abs(direction) ** (1 / (self.p - 1))
+        if self.plain is not None:
+            return self.plain.lmo(direction)
+        powers = _shares(direction) ** (1 / (self.p - 1))
         lengths = self.radius.astype(direction.dtype) * powers / _lp_norm(powers, self.p)
-        return Dense(-jnp.sign(direction) * lengths)
+        return Dense(jnp.where(direction > 0, -lengths, lengths))
 
     def vertex(self):
         return self.lmo(jnp.zeros(self.shape))
@@ -65,10 +67,7 @@ class LpBall(AbstractDomain):
         return _lp_norm(x, self.p) <= (1 + tol) * self.radius.astype(x.dtype)
 
     def project(self, x):
-        return self._plain().project(x) if self.p in (1, 2, math.inf) else super().project(x)
-
-    def _plain(self):
-        return {1: L1Ball, 2: L2Ball, math.inf: LinfBall}[self.p](self.shape, self.radius)
+        return super().project(x) if self.plain is None else self.plain.project(x)
 
 
 class KSparse(AbstractDomain):
@@ -183,7 +182,7 @@ class OWLBall(AbstractDomain):
             raise DomainError(f"weights must be a vector with one number per rank, got shape {self.weights.shape}")
         if tree.is_traced(self.weights):
             return
-        if bool(jnp.any(jnp.diff(self.weights) > 0)) or not self.weights[0] > 0 or self.weights[-1] < 0:
+        if np.any(np.diff(self.weights) > 0) or np.max(self.weights) <= 0 or np.min(self.weights) < 0:
             raise DomainError(f"weights must not increase or be negative, and the first be positive, got {weights}")
 
     @property
@@ -219,7 +218,12 @@ class OWLBall(AbstractDomain):
 
 
 def _lp_norm(x, p):
-    """Of all entries together, with powers of numbers up to 1 only."""
-    largest = tree.norm(x, jnp.inf)
-    shares = jnp.abs(x) / jnp.where(largest > 0, largest, 1)
-    return largest * jnp.sum(shares**p) ** (1 / p)
+    """Of all entries together."""
+    return tree.norm(x, jnp.inf) * jnp.sum(_shares(x) ** p) ** (1 / p)
+
+
+def _shares(x):
+    """Magnitudes over the largest, which becomes 1 to the bit, and stays it in any power."""
+    magnitudes, largest = jnp.abs(x), tree.norm(x, jnp.inf)
+    shares = magnitudes / jnp.where(largest > 0, largest, 1)
+    return jnp.where(magnitudes < largest, jnp.minimum(shares, 1), 1)

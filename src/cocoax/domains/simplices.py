@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import _check as check
 from ..errors import DomainError
 from .base import AbstractDomain, check_norm, number
 from .vertices import OneHot
@@ -22,9 +23,7 @@ class ProbabilitySimplex(AbstractDomain):
     total: Float[Array, ""]
 
     def __init__(self, n, total=1.0):
-        if n < 1:
-            raise DomainError(f"a simplex needs at least one coordinate, got n={n}")
-        self.n = int(n)
+        self.n = _coordinates(n)
         self.total = number(total, "total", positive=True)
 
     @property
@@ -68,9 +67,7 @@ class UnitSimplex(AbstractDomain):
     total: Float[Array, ""]
 
     def __init__(self, n, total=1.0):
-        if n < 1:
-            raise DomainError(f"a simplex needs at least one coordinate, got n={n}")
-        self.n = int(n)
+        self.n = _coordinates(n)
         self.total = number(total, "total", positive=True)
 
     @property
@@ -99,6 +96,12 @@ class UnitSimplex(AbstractDomain):
         total = self.total.astype(x.dtype)
         positive = jnp.maximum(x, 0)
         return jnp.where(positive.sum() <= total, positive, onto_simplex(x, total))
+
+
+def _coordinates(n) -> int:
+    if (found := check.whole(n, "n", DomainError)) < 1:
+        raise DomainError(f"a simplex needs at least one coordinate, got n={n}")
+    return found
 
 
 def onto_simplex(x: Float[Array, " n"], total) -> Float[Array, " n"]:

@@ -1,33 +1,58 @@
 """Sets of matrices whose vertices have rank one. They differ from the rest in that their LMO is iterative."""
 
-import math
+import abc
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
-from ..errors import DomainError
-from ._krylov import lanczos, top_eigenvector, unit
-from .balls import as_shape, onto_l1_ball, rescale
-from .base import AbstractDomain, check_norm, number
-from .simplices import onto_simplex
+from ._krylov import (
+    fixed_directions,
+    golub_kahan,
+    lanczos,
+    nudged,
+    power,
+    ritz_gap,
+    ritz_range,
+    scaled_products,
+    top_eigenvector,
+    unit,
+)
+from ._spectra import (
+    AbstractSingular,
+    AbstractSymmetric,
+    as_iterations,
+    as_matrix_shape,
+    as_method,
+    at_least_one_row,
+    relative_gap,
+    symmetric_part,
+    unless,
+)
+from .balls import L1Ball, rescale
+from .base import number
+from .simplices import ProbabilitySimplex, UnitSimplex
 from .vertices import RankOne
 
 _LARGEST_EXACT = 256
-_NUDGE = 0.01
 
 
-class NuclearNormBall(AbstractDomain):
+class NuclearNormBall(AbstractSingular):
     r"""$X = \{x \in \mathbb{R}^{m\times n} : \sum_i \sigma_i(x) \le r\}$, whose vertices are $r\,u v^\top$.
 
-    `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64): by one dense
-    decomposition (`method="exact"`), by restarted Lanczos (`"krylov"`), or by whichever suits the size
-    (`"auto"`). `lmo(direction, guess)` makes `iterations` power iterations from the guess, always as many, so
-    that in a batch nobody waits; only `"exact"` ignores the guess.
+    `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64).
+    `lmo(direction, guess)` makes `iterations` steps from the guess, always as many, so that in a batch nobody
+    waits; each takes two products with the direction. `lmo_error` says how good an answer was.
+
+    | `method` | without a guess | from a guess |
+    |---|---|---|
+    | `"auto"` | `"exact"` up to 256 rows or columns, then `"krylov"` | `"krylov"` |
+    | `"krylov"` | restarted Lanczos | Golub-Kahan steps |
+    | `"power"` | as `"auto"` | power iterations: cheaper steps, but more of them for the same error |
+    | `"exact"` | one dense decomposition | the same; the guess is ignored |
 
     >>> import jax.numpy as jnp
     >>> ball = NuclearNormBall((2, 3), radius=2.0)
@@ -37,60 +62,113 @@ class NuclearNormBall(AbstractDomain):
     """
 
     sizes: tuple[int, int] = eqx.field(static=True)
-    radius: Float[Array, ""]
+    values: L1Ball
     method: str = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
 
     def __init__(self, shape, radius, *, method="auto", iterations=4):
-        match as_shape(shape):
-            case (rows, columns):
-                self.sizes = (rows, columns)
-            case _:
-                raise DomainError(f"a nuclear-norm ball needs a shape (rows, columns), got {shape}")
-        self.radius = number(radius, "radius", positive=True)
-        self.method = _method(method)
-        self.iterations = _iterations(iterations)
+        self.sizes = as_matrix_shape(shape, "nuclear-norm ball")
+        self.values = L1Ball(min(self.sizes), radius)
+        self.method = as_method(method)
+        self.iterations = as_iterations(iterations)
 
     @property
-    def shape(self):
-        return self.sizes
+    def radius(self) -> Float[Array, ""]:
+        return self.values.radius
 
     def lmo(self, direction, guess: Any = None):
-        direction, zero = rescale(direction)
+        radius = self.radius.astype(direction.dtype)
         with jax.default_matmul_precision("highest"):
             if guess is None or self.method == "exact":
+                direction, zero = rescale(direction)
                 left, right = _top_singular_pair(direction, _exact(self.method, min(self.shape)))
             else:
-                left, right = _power_iteration(direction, _nudged(guess.right, direction), self.iterations)
-        found = RankOne(-left, right, self.radius)
-        return _unless(zero, found, self.vertex() if guess is None else guess, direction.dtype)
+                left, right, zero = self._improved(direction, unit(nudged(guess.right, direction.dtype)))
+        return unless(zero, RankOne(-left, right, radius), self.vertex() if guess is None else guess)
+
+    def _improved(self, direction, first):
+        forward, backward, zero = scaled_products(direction, first)
+        if self.method != "power":
+            return *golub_kahan(forward, backward, first, self.iterations), zero
+        left = unit(forward(first))
+        left = power(lambda x: forward(unit(backward(x))), left, self.iterations - 1, unit)
+        return left, unit(backward(left)), zero
 
     def vertex(self):
-        left, right = (_fixed_unit_vector(size, seed) for seed, size in enumerate(self.shape))
+        left, right = (fixed_directions((size,), seed) for seed, size in enumerate(self.shape))
         return tree.astype(RankOne(left, right, self.radius), self.radius.dtype)
 
-    def start(self):
-        return jnp.zeros(self.shape)
-
-    def diameter(self, ord):
-        check_norm(ord)
-        return {1: 2 * math.prod(self.shape) ** 0.5, 2: 2.0}[ord] * self.radius
-
-    def contains(self, x, tol=1e-6):
-        return jnp.linalg.svd(x, compute_uv=False).sum() <= (1 + tol) * self.radius.astype(x.dtype)
-
-    def project(self, x):
-        """The singular values projected onto the l1 ball, at the price of a full SVD."""
-        left, values, right = jnp.linalg.svd(x, full_matrices=False)
+    def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
+        """A bound on `lmo_error` that is wrong with probability at most `failure`: `steps` Lanczos steps from a
+        random vector, for matrices too large to decompose. The bound falls like `1 / steps**2`."""
+        direction, _ = rescale(direction)
+        matrix = direction if self.sizes[0] >= self.sizes[1] else direction.T
         with jax.default_matmul_precision("highest"):
-            return (left * onto_l1_ball(values, self.radius.astype(x.dtype))) @ right
+            first = unit(jax.random.normal(key, matrix.shape[1:], matrix.dtype))
+            _, square = ritz_range(lambda x: (matrix @ x) @ matrix, first, steps)
+        known = jnp.sqrt(jnp.maximum(square, 0))  # at most the largest singular value
+        largest = known / jnp.sqrt(1 - ritz_gap(first.size, steps, failure)).astype(known.dtype)
+        radius = self.radius.astype(known.dtype)
+        return relative_gap(vertex.dot(direction) + radius * largest, radius * known)
 
 
-class Spectraplex(AbstractDomain):
+class _AbstractTrace(AbstractSymmetric):
+    """Positive semidefinite matrices of bounded trace. `lmo` works on the symmetric part of the direction."""
+
+    method: eqx.AbstractVar[str]
+    iterations: eqx.AbstractVar[int]
+
+    @property
+    def trace(self) -> Float[Array, ""]:
+        return self.values.total
+
+    @abc.abstractmethod
+    def _total(self, quotient) -> Float[Array, ""]:
+        """The best trace of a multiple of $qq^T$, if $q^T d q$ is the quotient."""
+
+    def lmo(self, direction, guess: Any = None):
+        direction = symmetric_part(direction)
+        with jax.default_matmul_precision("highest"):
+            if guess is not None and self.method != "exact":
+                q, zero = self._improved(direction, unit(nudged(guess.right, direction.dtype)))
+            else:
+                direction, zero = rescale(direction)
+                q = _lowest_eigenvector(direction, _exact(self.method, self.n))
+            total = self._total(q @ (direction @ q)).astype(direction.dtype)
+        return unless(zero, RankOne(q, q, total), self.vertex() if guess is None else guess)
+
+    def _improved(self, direction, first):
+        if self.method != "power":
+            forward, _, zero = scaled_products(direction, first)
+            return lanczos(lambda x: -forward(x), first, self.iterations).vector, zero
+        bound = jnp.max(jnp.sum(jnp.abs(direction), axis=0))  # of the eigenvalues: those of 1 - d / bound are >= 0
+        zero = bound <= jnp.finfo(direction.dtype).tiny
+        bound = jnp.where(zero, 1, bound)
+        return power(lambda x: x - (direction @ x) / bound, first, self.iterations, unit), zero
+
+    def vertex(self):
+        q = fixed_directions((self.n,))
+        return tree.astype(RankOne(q, q, self.trace), self.trace.dtype)
+
+    def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
+        """As for `NuclearNormBall`."""
+        direction, _ = rescale(symmetric_part(direction))
+        with jax.default_matmul_precision("highest"):
+            first = unit(jax.random.normal(key, (self.n,), direction.dtype))
+            lowest, highest = ritz_range(lambda x: direction @ x, first, steps)
+        # each end is missed by at most gap * (the true distance of the ends), with half of the failures
+        gap = ritz_gap(self.n, steps, failure / 2).astype(direction.dtype)
+        beyond = jnp.where(gap < 0.5, gap / (1 - 2 * gap) * (highest - lowest), jnp.inf)
+        bound, known = (self._total(value) * value for value in (lowest - beyond, lowest))
+        largest = jnp.maximum(-known, self._total(-highest) * highest)
+        return relative_gap(vertex.dot(direction) - bound, largest)
+
+
+class Spectraplex(_AbstractTrace):
     r"""$X = \{x \in \mathbb{S}^n : x \succeq 0,\ \mathrm{tr}\,x = r\}$, with vertices $r\,qq^\top$.
 
     `lmo` is as for `NuclearNormBall`, on the symmetric part of the direction; from a guess it makes
-    `iterations` Lanczos steps.
+    `iterations` Lanczos steps, with one product each.
 
     >>> import jax.numpy as jnp
     >>> spectraplex = Spectraplex(2)
@@ -99,65 +177,48 @@ class Spectraplex(AbstractDomain):
     """
 
     n: int = eqx.field(static=True)
-    trace: Float[Array, ""]
+    values: ProbabilitySimplex
     method: str = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
 
     def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
-        if n < 1:
-            raise DomainError(f"a spectraplex needs at least one row, got n={n}")
-        self.n = int(n)
-        self.trace = number(trace, "trace", positive=True)
-        self.method = _method(method)
-        self.iterations = _iterations(iterations)
+        self.n = at_least_one_row(n, "spectraplex")
+        total: Any = number(trace, "trace", positive=True)
+        self.values = ProbabilitySimplex(self.n, total)
+        self.method = as_method(method)
+        self.iterations = as_iterations(iterations)
 
-    @property
-    def shape(self):
-        return (self.n, self.n)
+    def _total(self, quotient):
+        return self.trace
 
-    def lmo(self, direction, guess: Any = None):
-        direction, zero = rescale(0.5 * direction + 0.5 * direction.T)
-        with jax.default_matmul_precision("highest"):
-            if guess is not None and self.method != "exact":
-                first = _nudged(guess.right, direction)
-                q = lanczos(lambda x: -(direction @ x), first, self.iterations).vector
-            elif _exact(self.method, self.n):
-                q = jnp.linalg.eigh(direction).eigenvectors[:, 0]
-            else:
-                first = _fixed_unit_vector(self.n).astype(direction.dtype)
-                q = top_eigenvector(lambda x: -(direction @ x), first)
-        found = RankOne(q, q, self.trace)
-        return _unless(zero, found, self.vertex() if guess is None else guess, direction.dtype)
 
-    def vertex(self):
-        q = _fixed_unit_vector(self.n)
-        return tree.astype(RankOne(q, q, self.trace), self.trace.dtype)
+class UnitSpectrahedron(_AbstractTrace):
+    r"""$X = \{x \in \mathbb{S}^n : x \succeq 0,\ \mathrm{tr}\,x \le r\}$, with vertices $r\,qq^\top$ and 0.
 
-    def start(self):
-        return self.trace / self.n * jnp.eye(self.n)
+    `lmo` is as for `Spectraplex`.
 
-    def diameter(self, ord):
-        r"""Exact in the l2 norm. In the l1 norm an upper bound, attained for even n.
+    >>> import jax.numpy as jnp
+    >>> spectrahedron = UnitSpectrahedron(2)
+    >>> spectrahedron.lmo(jnp.array([[1.0, 2.0], [2.0, 1.0]])).dense().round(4).tolist()
+    [[0.5, -0.5], [-0.5, 0.5]]
+    >>> abs(spectrahedron.lmo(jnp.array([[2.0, 1.0], [1.0, 2.0]])).dense()).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
 
-        For symmetric S with entries in [-1, 1],
-        $\lambda_{\max}(S) - \lambda_{\min}(S) \le \sqrt{2}\,\|S\|_F \le \sqrt{2}\,n$.
-        """
-        check_norm(ord)
-        width = 0.0 if self.n == 1 else {1: 2**0.5 * self.n, 2: 2**0.5}[ord]
-        return width * self.trace
+    n: int = eqx.field(static=True)
+    values: UnitSimplex
+    method: str = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
 
-    def contains(self, x, tol=1e-6):
-        trace = self.trace.astype(x.dtype)
-        slack = tol * trace
-        symmetric = jnp.max(jnp.abs(x - x.T)) <= slack
-        positive = jnp.linalg.eigvalsh(x)[0] >= -slack
-        return symmetric & positive & (jnp.abs(jnp.trace(x) - trace) <= slack)
+    def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
+        self.n = at_least_one_row(n, "spectrahedron")
+        total: Any = number(trace, "trace", positive=True)
+        self.values = UnitSimplex(self.n, total)
+        self.method = as_method(method)
+        self.iterations = as_iterations(iterations)
 
-    def project(self, x):
-        """The eigenvalues of the symmetric part projected onto the simplex, at the price of a full `eigh`."""
-        values, vectors = jnp.linalg.eigh(0.5 * x + 0.5 * x.T)
-        with jax.default_matmul_precision("highest"):
-            return (vectors * onto_simplex(values, self.trace.astype(x.dtype))) @ vectors.T
+    def _total(self, quotient):
+        return jnp.where(quotient < 0, self.trace, 0)
 
 
 def _top_singular_pair(matrix, exact):
@@ -168,46 +229,15 @@ def _top_singular_pair(matrix, exact):
     if exact:
         right = jnp.linalg.eigh(matrix.T @ matrix).eigenvectors[:, -1]
     else:
-        first = _fixed_unit_vector(columns).astype(matrix.dtype)
-        right = top_eigenvector(lambda x: (matrix @ x) @ matrix, first)
+        right = top_eigenvector(lambda x: (matrix @ x) @ matrix, fixed_directions((columns,)).astype(matrix.dtype))
     return unit(matrix @ right), right
 
 
-def _power_iteration(matrix, right, iterations):
-    left = unit(matrix @ right)
-    for _ in range(iterations - 1):
-        right = unit(left @ matrix)
-        left = unit(matrix @ right)
-    return left, unit(left @ matrix)
-
-
-def _nudged(guess, direction):
-    """The guess with a little fixed randomness: one orthogonal to the answer would otherwise never turn."""
-    nudge = _NUDGE * _fixed_unit_vector(guess.size)
-    return unit((guess + nudge).astype(direction.dtype))
-
-
-def _fixed_unit_vector(size, seed=0):
-    vector = np.random.default_rng(seed).standard_normal(size)
-    return jnp.asarray(vector / np.linalg.norm(vector))
-
-
-def _unless(zero, found, known, dtype):
-    """The known vertex if the direction was zero; else the one found."""
-    return tree.where(zero, tree.astype(known, dtype), tree.astype(found, dtype))
+def _lowest_eigenvector(matrix, exact):
+    if exact:
+        return jnp.linalg.eigh(matrix).eigenvectors[:, 0]
+    return top_eigenvector(lambda x: -(matrix @ x), fixed_directions((len(matrix),)).astype(matrix.dtype))
 
 
 def _exact(method, size):
-    return method == "exact" or (method == "auto" and size <= _LARGEST_EXACT)
-
-
-def _method(method):
-    if method not in ("auto", "exact", "krylov"):
-        raise DomainError(f"method must be 'auto', 'exact' or 'krylov', got {method!r}")
-    return method
-
-
-def _iterations(iterations):
-    if iterations < 1:
-        raise DomainError(f"iterations must be at least 1, got {iterations}")
-    return int(iterations)
+    return method == "exact" or (method != "krylov" and size <= _LARGEST_EXACT)

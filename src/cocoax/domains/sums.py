@@ -79,16 +79,19 @@ class Choice(AbstractVertex):
     index: Int[Array, ""]
 
     def dense(self):
-        return jax.lax.switch(self.index, [option.dense for option in self.options])
+        return self._switch(lambda option: option.dense())
 
     def dot(self, x):
         return jnp.stack([option.dot(x) for option in self.options])[self.index]
 
     def mix(self, x, step):
-        return jax.lax.switch(self.index, [option.mix for option in self.options], x, jnp.asarray(step, tree.dtype(x)))
+        return self._switch(lambda option: option.mix(x, step))
 
     def combine(self, weights):
         return _total(option.combine(weights * (self.index == i)) for i, option in enumerate(self.options))
+
+    def _switch(self, function):
+        return jax.lax.switch(self.index, [lambda option=option: function(option) for option in self.options])
 
 
 class UnionHull(AbstractDomain):
@@ -98,7 +101,7 @@ class UnionHull(AbstractDomain):
 
     >>> import jax.numpy as jnp
     >>> from cocoax.domains import L1Ball, LinfBall
-    >>> domain = UnionHull([LinfBall(3, radius=1.0), L1Ball(3, radius=2.0)])  # the ball of the 2-norm "K largest"
+    >>> domain = UnionHull([LinfBall(3, radius=1.0), L1Ball(3, radius=2.0)])
     >>> domain.lmo(jnp.array([1.0, 9.0, -2.0])).dense().tolist()
     [0.0, -2.0, 0.0]
     >>> domain.lmo(jnp.array([1.0, 2.0, -2.0])).dense().tolist()

@@ -1,18 +1,14 @@
-"""Images of a domain under simple maps: each LMO is one line of algebra on the inner one."""
+"""A domain scaled or moved, and what all domains made of other domains share."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex, Point, check_norm, number
-from .combinators import as_tree
+from .base import AbstractDomain, AbstractVertex, Point, number
 
 
 class Scaled(AbstractVertex):
@@ -38,10 +34,10 @@ class Scale(AbstractDomain):
     r"""$\{a x : x \in X\}$; a negative factor also reflects X in the origin.
 
     >>> import jax.numpy as jnp
-    >>> from cocoax.domains import ProbabilitySimplex
-    >>> flipped = Scale(ProbabilitySimplex(3), -2.0)
-    >>> flipped.lmo(jnp.array([1.0, 3.0, 2.0])).dense().tolist()
-    [0.0, -2.0, 0.0]
+    >>> from cocoax.domains import Box
+    >>> flipped = Scale(Box(1.0, jnp.array([3.0, 4.0])), -2.0)
+    >>> flipped.lmo(jnp.array([1.0, -1.0])).dense().tolist()
+    [-6.0, -2.0]
     """
 
     domain: AbstractDomain
@@ -117,16 +113,12 @@ class Translate(AbstractDomain):
 
     def __init__(self, domain, shift):
         self.domain = as_domain(domain)
-        shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
-        try:
-            pairs = zip(structure.flatten_up_to(shift), shapes)
-            leaves = [jnp.broadcast_to(number(leaf, "shift"), shape) for leaf, shape in pairs]
-        except (ValueError, TypeError) as error:
-            if isinstance(error, DomainError):
-                raise
-            raise DomainError(
-                f"shift must have the domain's shape {domain.shape}, got {jax.tree.map(jnp.shape, shift)}"
-            ) from None
+        shapes, structure, leaves = leaves_like(domain, shift, "shift")
+        leaves = [number(leaf, "shift") for leaf in leaves]
+        for leaf, shape in zip(leaves, shapes):
+            if leaf.shape not in ((), shape):
+                raise DomainError(f"shift must have the domain's shape {shape}, or be one number, got {leaf.shape}")
+        leaves = [jnp.broadcast_to(leaf, shape) for leaf, shape in zip(leaves, shapes)]
         self.shift = jax.tree.unflatten(structure, leaves)
 
     @property
@@ -145,7 +137,7 @@ class Translate(AbstractDomain):
     def diameter(self, ord):
         return self.domain.diameter(ord)
 
-    def contains(self, x, tol=1e-6):
+    def contains(self, x, tol: Any = 1e-6):
         size = reach(self.domain)
         tol = tol * (1 + tree.norm(self.shift) / jnp.where(size > 0, size, jnp.inf))  # of X + s, not of X
         return self.domain.contains(tree.sub(x, self._shift(x)), tol)
@@ -157,153 +149,19 @@ class Translate(AbstractDomain):
         return tree.astype(self.shift, tree.dtype(like))
 
 
-class Image(AbstractVertex):
-    """A v, computed once; v is kept as the next guess."""
-
-    inner: AbstractVertex
-    point: Point
-
-    def dense(self):
-        return self.point
-
-
-class LinearImage(AbstractDomain):
-    r"""$\{A x : x \in X\}$, with the LMO $A\,\mathrm{lmo}_X(A^\top c)$.
-
-    **Arguments:**
-
-    - `domain`: X.
-    - `linear`: A as an array, whose last axes are those of x and whose first axes are those of a new decision; or
-      a linear JAX function, which JAX transposes; or two functions `(apply, transpose)`.
-    - `norm`: for functions, the operator norm $\|A\|_{2\to2}$, or `{1: ..., 2: ...}` with what is known of
-      $\|A\|_{1\to1}$ and $\|A\|_{2\to2}$; the diameters need it. An array's are computed.
-
-    An LMO cannot tell whether a point lies in the image, so `contains` is refused.
-
-    >>> import jax.numpy as jnp
-    >>> from cocoax.domains import L2Ball
-    >>> ellipse = LinearImage(L2Ball(2, radius=1.0), jnp.array([[3.0, 0.0], [0.0, 1.0]]))
-    >>> ellipse.lmo(jnp.array([1.0, 0.0])).dense().tolist()
-    [-3.0, 0.0]
-    """
-
-    domain: AbstractDomain
-    linear: "_Matrix | _Functions"
-    norms: dict[int, Float[Array, ""]]
-
-    def __init__(self, domain, linear, *, norm=None):
-        self.domain = as_domain(domain)
-        is_function = callable(linear) or isinstance(linear, tuple)
-        self.linear = _Functions.build(domain, linear) if is_function else _Matrix.build(domain, linear)
-        given = {} if norm is None else norm if isinstance(norm, dict) else {2: norm}
-        for ord in given:
-            check_norm(ord)
-        self.norms = self.linear.norms() | {
-            ord: number(value, "norm", positive=True) for ord, value in given.items()
-        }
-
-    @property
-    def shape(self):
-        return jax.tree.map(lambda leaf: leaf.shape, jax.eval_shape(self.start))
-
-    def lmo(self, direction, guess: Any = None):
-        like = tree.astype(self.domain.start(), tree.dtype(direction))
-        inner = ask(self.domain, self.linear.transpose(direction, like), guess)
-        return Image(inner, self.linear.image(inner, like))
-
-    def vertex(self):
-        inner = self.domain.vertex()
-        return Image(inner, self.linear.image(inner, self.domain.start()))
-
-    def start(self):
-        return self.linear.apply(self.domain.start())
-
-    def diameter(self, ord):
-        r"""An upper bound: $|A(x-y)|_p \le \|A\|_{p\to p}\,|x-y|_p$."""
-        check_norm(ord)
-        if ord not in self.norms:
-            raise DomainError(
-                f"the l{ord} diameter of this image is not known; give LinearImage(norm={{{ord}: ...}})"
-            )
-        return self.norms[ord] * self.domain.diameter(ord)
-
-    def contains(self, x, tol=1e-6):
-        raise undecided(self)
-
-
-class _Matrix(eqx.Module):
-    """A as an array of shape (*new, *old)."""
-
-    entries: Float[Array, "..."]
-    axes: int = eqx.field(static=True)  # how many of them are those of x
-
-    @classmethod
-    def build(cls, domain, entries):
-        entries = number(entries, "linear")
-        if not tree.is_shape(domain.shape):
-            raise DomainError("an array maps arrays; to map a PyTree of decisions give linear as a function")
-        axes = len(domain.shape)
-        if entries.ndim <= axes or entries.shape[entries.ndim - axes :] != domain.shape:
-            raise DomainError(
-                f"the last axes of linear must be those of the domain, {domain.shape}, got shape {entries.shape}"
-            )
-        return cls(entries, axes)
-
-    def apply(self, x):
-        return jnp.tensordot(self.entries.astype(x.dtype), x, axes=self.axes, precision="highest")
-
-    def transpose(self, direction, like):
-        entries = self.entries.astype(direction.dtype)
-        return jnp.tensordot(direction, entries, axes=direction.ndim, precision="highest")
-
-    def image(self, vertex, like):
-        """By one product with each row of A, so that v is never dense."""
-        new = self.entries.shape[: self.entries.ndim - self.axes]
-        rows = self.entries.astype(like.dtype).reshape(-1, *like.shape)
-        with jax.default_matmul_precision("highest"):
-            return jax.vmap(vertex.dot)(rows).reshape(new)
-
-    def norms(self):
-        old = self.entries.shape[self.entries.ndim - self.axes :]
-        matrix = self.entries.reshape(-1, math.prod(old))
-        return {1: jnp.max(jnp.sum(jnp.abs(matrix), axis=0)), 2: jnp.linalg.norm(matrix, 2)}
-
-
-class _Functions(eqx.Module):
-    """A as a linear function, with its transpose where JAX shall not find it."""
-
-    forward: Callable
-    backward: Callable | None
-
-    @classmethod
-    def build(cls, domain, functions):
-        forward, backward = functions if isinstance(functions, tuple) else (functions, None)
-        image = jax.eval_shape(forward, domain.start())
-        if backward is not None:
-            back = jax.tree.map(jnp.shape, jax.eval_shape(backward, image))
-            if back != domain.shape:
-                raise DomainError(f"transpose must return the domain's shape {domain.shape}, got {back}")
-        return cls(as_tree(forward), None if backward is None else as_tree(backward))
-
-    def apply(self, x):
-        return self.forward(x)
-
-    def transpose(self, direction, like):
-        if self.backward is not None:
-            return self.backward(direction)
-        return jax.linear_transpose(self.forward, like)(direction)[0]
-
-    def image(self, vertex, like):
-        return self.forward(vertex.dense())
-
-    def norms(self):
-        return {}
-
-
 def as_domain(domain) -> AbstractDomain:
     if not isinstance(domain, AbstractDomain):
         raise DomainError(f"a set is made from a domain, got {type(domain).__name__}")
     return domain
+
+
+def leaves_like(domain, value, name):
+    """(shapes, structure, leaves) of a tree that has something for each leaf of a decision."""
+    shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
+    try:
+        return shapes, structure, structure.flatten_up_to(value)
+    except (ValueError, TypeError):
+        raise DomainError(f"{name} must be a tree like the domain's shape {domain.shape}, got {value}") from None
 
 
 def ask(domain, direction, guess: Any):
@@ -327,6 +185,14 @@ def width(domain):
 def reach(domain):
     """No point of X is longer in the l2 norm."""
     return tree.norm(domain.start()) + width(domain)
+
+
+def normalise(x):
+    """(x / |x|_2, |x|_2) at any scale, or (0, 0) at 0."""
+    largest = tree.norm(x, jnp.inf)
+    x = tree.scale(1 / jnp.where(largest > 0, largest, 1), x)
+    length = tree.norm(x)
+    return tree.scale(1 / jnp.where(length > 0, length, 1), x), largest * length
 
 
 def undecided(domain):

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float, Int
 
@@ -150,8 +151,12 @@ class Ellipsoid(AbstractDomain):
         if centre.shape not in ((), matrix.shape[:1]):
             raise DomainError(f"centre must have shape {matrix.shape[:1]}, or be a number, got shape {centre.shape}")
         self.factor = jnp.linalg.cholesky(matrix)
-        if not tree.is_traced(matrix) and not bool(jnp.all(jnp.isfinite(self.factor)) & jnp.allclose(matrix, matrix.T)):
-            raise DomainError("matrix must be symmetric and positive definite")
+        if not tree.is_traced(self.factor):
+            if not np.allclose(matrix, matrix.T):
+                raise DomainError(f"matrix must be symmetric, got one that is off by {np.abs(matrix - matrix.T).max()}")
+            if not np.all(np.isfinite(self.factor)):
+                smallest = np.linalg.eigvalsh(matrix)[0]
+                raise DomainError(f"matrix must be positive definite, got the eigenvalue {smallest}")
         self.centre = jnp.broadcast_to(centre, matrix.shape[:1])
         self.radius = number(radius, "radius", positive=True)
 
@@ -182,7 +187,7 @@ class Ellipsoid(AbstractDomain):
         """
         check_norm(ord)
         with jax.default_matmul_precision("highest"):
-            inverse = cho_solve((self.factor, True), jnp.eye(*self.factor.shape))
+            inverse = cho_solve((self.factor, True), jnp.eye(self.centre.size))
         longest = jnp.linalg.eigvalsh(inverse)[-1]
         square = longest if ord == 2 else jnp.minimum(jnp.abs(inverse).sum(), self.centre.size * longest)
         return 2 * jnp.sqrt(self.radius * square)

@@ -27,8 +27,7 @@ class RegularizedAscent(AbstractDual):
     def __init__(self, theta=None, mu=None):
         if (theta is None) != (mu is None):
             raise LearnerError("RegularizedAscent takes theta and mu together, or neither")
-        known = theta is not None and mu is not None and not tree.is_traced(theta, mu)
-        if known and not 0 <= float(theta) * float(mu) <= 1 + 1e-6:
+        if not (theta is None or mu is None or tree.is_traced(theta, mu) or 0 <= theta * mu <= 1 + 1e-6):
             raise LearnerError(f"theta * mu must lie in [0, 1], got theta={theta} and mu={mu}")
         self.theta = None if theta is None else jnp.asarray(theta, float)
         self.mu = None if mu is None else jnp.asarray(mu, float)

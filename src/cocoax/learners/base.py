@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from .. import _check as check
 from .. import _tree as tree
 from ..domains.base import Point
 from ..dual.base import Weights
@@ -41,11 +42,12 @@ class Horizon(eqx.Module):
         if capacity is None:
             if tree.is_traced(rounds):
                 raise LearnerError("a traced horizon needs a static capacity; give Horizon(rounds, capacity)")
-            capacity = int(rounds)
-        if capacity < 1 or (not tree.is_traced(rounds) and not 1 <= int(rounds) <= capacity):
+            capacity = rounds
+        self.capacity = check.whole(capacity, "horizon", LearnerError)
+        seen = self.capacity if tree.is_traced(rounds) else check.whole(rounds, "horizon", LearnerError)
+        if not 1 <= seen <= self.capacity:
             raise LearnerError(f"horizon must be at least 1 round and at most its capacity, got {rounds}")
-        self.rounds = jnp.clip(jnp.asarray(rounds, jnp.int32), 1, capacity)
-        self.capacity = int(capacity)
+        self.rounds = jnp.clip(jnp.asarray(rounds, jnp.int32), 1, self.capacity)
 
 
 def planned(horizon, who) -> Horizon:
@@ -57,20 +59,45 @@ def planned(horizon, who) -> Horizon:
 
 def parameter(value, name, low, high, why=""):
     """A hyperparameter as an array, so that changing it compiles nothing; checked where it can be seen."""
-    if not tree.is_traced(value) and not low <= float(value) <= float(high) * (1 + 1e-6):
+    if not tree.is_traced(value) and not low <= check.scalar(value, name, LearnerError) <= float(high) * (1 + 1e-6):
         raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
     return jnp.asarray(value, float)
 
 
 def positive_parameter(value, name):
     """As `parameter`, for a factor."""
-    if not tree.is_traced(value) and not 0 < float(value) < float("inf"):
+    if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
         raise LearnerError(f"{name} must be positive and finite, got {value}")
     return jnp.asarray(value, float)
 
 
 class AbstractLearner(eqx.Module):
-    """Takes decisions. Its state always already holds the next one."""
+    """Takes decisions. Its state always already holds the next one.
+
+    `testing.check_learner` tells whether one of your own keeps all promises.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> from cocoax.learners import AbstractLearner, Outcome
+    >>> class Average(AbstractLearner):  # the average of the vertices that were best in each round
+    ...     def init(self, problem, *, key, horizon=None, start=None):
+    ...         return problem.domain.start() if start is None else start, jnp.ones(())
+    ...
+    ...     def decision(self, state):
+    ...         return state[0]
+    ...
+    ...     def observe(self, problem, state, round, *, played=None):
+    ...         x, t = state
+    ...         loss, values, pull = problem.linearize(x if played is None else played, round)
+    ...         vertex = problem.domain.lmo(pull(jnp.ones_like(loss), jnp.zeros_like(values)))
+    ...         one, finite = jnp.ones((), int), jnp.isfinite(loss) & jnp.isfinite(values).all()
+    ...         outcome = Outcome(loss, values, jnp.zeros_like(values), one, one, finite)
+    ...         return (vertex.mix(x, 1 / (t + 1)), t + 1), outcome
+    >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, cost: jnp.vdot(cost, x))
+    >>> game = cx.play(problem, Average(), jnp.tile(jnp.array([0.0, 1.0]), (3, 1)), key=jax.random.key(0))
+    >>> game.decision.tolist()
+    [0.875, 0.125]
+    """
 
     @abc.abstractmethod
     def init(self, problem: Problem, *, key, horizon=None, start: Point | None = None) -> Any:
@@ -104,6 +131,7 @@ def point_played(played: Point | None, decision: Point) -> Point:
 
 
 def _as_point(point, like, dtype, name):
+    point = check.listed(point) if isinstance(like, jax.Array) else point
     shape, expected = (jax.tree.map(jnp.shape, each) for each in (point, like))
     if shape != expected:
         raise ProblemError(f"{name} must have the domain's shape {expected}, got {shape}")

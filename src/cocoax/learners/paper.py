@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from .. import _check as check
 from .. import _tree as tree
 from .. import theory
 from .._integers import ceil_power
@@ -67,8 +68,9 @@ class Blocks(AbstractLearner):
     theta_scale: Float[Array, ""]
 
     def __init__(self, primal, dual=None, *, beta=0.0, theta_scale=1.0):
-        self.primal = primal
-        self.dual = RegularizedAscent() if dual is None else dual
+        dual = RegularizedAscent() if dual is None else dual
+        self.primal = check.instance(primal, AbstractPrimal, LearnerError, "Blocks needs one of cocoax.primal")
+        self.dual = check.instance(dual, AbstractDual, LearnerError, "Blocks takes one of cocoax.dual second")
         if not self.dual.predictable or self.dual.settles:
             raise LearnerError(
                 f"Blocks moves its dual once a block, by the sum of the values in it; {type(self.dual).__name__} moves "

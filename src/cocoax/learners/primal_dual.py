@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from .. import _check as check
 from .. import _tree as tree
 from ..dual.base import AbstractDual, Weights
 from ..errors import LearnerError
@@ -82,6 +83,8 @@ class PrimalDual(AbstractPrimalDual):
     dual: AbstractDual
 
     def __init__(self, primal, dual):
+        check.instance(primal, AbstractPrimal, LearnerError, "PrimalDual needs one of cocoax.primal first")
+        check.instance(dual, AbstractDual, LearnerError, "PrimalDual needs one of cocoax.dual second")
         if not dual.predictable and not primal.deterministic:
             raise LearnerError(
                 f"{type(dual).__name__} weighs with the current round, which only a deterministic primal allows; "

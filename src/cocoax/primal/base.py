@@ -2,7 +2,7 @@
 
 import abc
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -43,6 +43,7 @@ def cost(lmo_calls: Any = 0, gradient_calls: Any = 0, finite: Any = True) -> Cos
     return Cost(jnp.asarray(lmo_calls, jnp.int32), jnp.asarray(gradient_calls, jnp.int32), jnp.asarray(finite, bool))
 
 
+@runtime_checkable
 class Revealed(Protocol):
     """The round's loss h = weights.loss * f + <weights.constraint, g>, after the decision was taken."""
 

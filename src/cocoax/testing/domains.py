@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import _check as check
 from .. import _tree as tree
 from ..domains.base import AbstractDomain
 from ..errors import DomainError
@@ -25,6 +26,7 @@ def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
     >>> from cocoax.domains import ProbabilitySimplex
     >>> check_domain(ProbabilitySimplex(4), key=jax.random.key(0))
     """
+    check.instance(domain, AbstractDomain, AssertionError, "check_domain needs one of cocoax.domains")
     x64 = jnp.result_type(float) == jnp.float64
     for dtype in (jnp.float32, jnp.float64) if x64 else (jnp.float32,):
         asked = _directions(domain, key, directions, dtype)

@@ -5,8 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import _check as check
 from .. import _tree as tree
-from ..errors import ProblemError
+from ..errors import LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
 from ..play import play
 from ..problem import Problem
@@ -14,7 +15,7 @@ from . import problems
 from ._require import kinds, require, require_close, require_inside, require_same, same
 
 
-def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, horizon: int = 16, random=None):
+def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, horizon: int = 20, random=None):
     """Raise `AssertionError`, with the broken promise, unless `learner` is what `play` takes it for.
 
     **Arguments:**
@@ -29,10 +30,11 @@ def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, h
     >>> check_learner(Stay(), key=jax.random.key(0))
     """
     if problem is None:
-        problem, rounds = problems.simplex(key=jax.random.fold_in(key, 0), rounds=horizon)
-        for i, small in enumerate((problems.nuclear, problems.product)):
-            check_game(learner, *small(key=jax.random.fold_in(key, i), rounds=horizon), key=key, random=random)
-    games = check_game(learner, problem, rounds, key=key, random=random)
+        small = (problems.simplex, 0), (problems.nuclear, 0), (problems.product, 1)
+        given = [make(key=jax.random.fold_in(key, i), rounds=horizon) for make, i in small]
+    else:
+        given = [(problem, rounds)]
+    games, *_ = [check_game(learner, *each, key=key, random=random) for each in given]
     _check_stopping(games)
     _check_vmap(games)
     _check_float32_without_constraints(games)
@@ -42,8 +44,11 @@ def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, h
 
 def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> "_Games":
     """The promises that one compiled game shows: feasible, repeatable, blind to the future, compiled once."""
-    require(isinstance(learner, AbstractLearner), f"expected an AbstractLearner, got {type(learner).__name__}")
-    games = _Games(learner, problem, rounds, key)
+    check.instance(learner, AbstractLearner, AssertionError, "check_learner needs one of cocoax.learners")
+    try:
+        games = _Games(learner, problem, rounds, key)
+    except LearnerError as error:
+        raise AssertionError(str(error)) from error
     _check_record(games)
     _check_keys(games, random)
     _check_time_order(games)
@@ -85,7 +90,7 @@ def _saying(problem, **changes) -> Problem:
     """A new problem, equal but for the changes."""
     fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad")
     given = {name: getattr(problem, name) for name in fields}
-    return Problem(**({**given, "constraints": problem.names} | changes))
+    return Problem(**({**given, "constraints": problem.names or 1} | changes))
 
 
 def _check_record(games):
@@ -93,18 +98,13 @@ def _check_record(games):
     require_inside(games.problem.domain, game.decisions, "the decision of round")
     start = games.problem.domain.start()
     require(kinds(game.decision) == kinds(start), "a decision must have the shapes and dtype of the start")
-    for name, shape in (
-        ("loss", (length,)),
-        ("constraint", (length, constraints)),
-        ("multiplier", (length, constraints)),
-        ("lmo_calls", (length,)),
-        ("gradient_calls", (length,)),
-    ):
+    for name in ("loss", "constraint", "multiplier", "lmo_calls", "gradient_calls"):
+        shape = (length, constraints) if name in ("constraint", "multiplier") else (length,)
         got = getattr(game, name).shape
         require(got == shape, f"over {length} rounds, {name} must have shape {shape}, got {got}")
-    for name in ("lmo_calls", "gradient_calls"):
-        count = np.asarray(getattr(game, name))
-        require(np.issubdtype(count.dtype, np.integer) and count.min() >= 0, f"{name} must be integers >= 0")
+        if name.endswith("calls"):
+            count = np.asarray(getattr(game, name))
+            require(np.issubdtype(count.dtype, np.integer) and count.min() >= 0, f"{name} must be integers >= 0")
     require(np.all(game.multiplier >= 0), "multipliers must be >= 0")
     values = jax.vmap(games.problem.values)(game.decisions, games.rounds)
     require_close((game.loss, game.constraint), values, games.tol, "loss and constraint must be the decision's")
@@ -125,10 +125,8 @@ def _check_time_order(games):
     for t in sorted({0, 1, games.length // 2, games.length - 1}):
         other = jax.tree.map(lambda leaf, t=t: leaf[t - games.length // 2], games.rounds)
         changed = games.play(rounds=games.with_round(t, other)).decisions
-        until, expected = (
-            jax.tree.map(lambda leaf, t=t: leaf[: t + 1], each) for each in (changed, games.base.decisions)
-        )
-        require_same(until, expected, f"decisions up to round {t} must not depend on what round {t} reveals")
+        until, known = (jax.tree.map(lambda leaf, t=t: leaf[: t + 1], x) for x in (changed, games.base.decisions))
+        require_same(until, known, f"decisions up to round {t} must not depend on what round {t} reveals")
 
 
 def _check_bad_rounds(games):
@@ -189,15 +187,14 @@ def _check_vmap(games):
 
 def _check_float32_without_constraints(games):
     start = tree.astype(games.problem.domain.start(), jnp.float32)
-    free = _saying(games.problem, constraint=None, constraint_grad=None)
+    free = _saying(games.problem, constraint=None, constraints=1, constraint_grad=None)
     game = games.play(problem=free, start=start)
     require_inside(free.domain, game.decisions, "without constraints and in float32, the decision of round")
     require(game.constraint.shape == (games.length, 0), "without constraints, constraint must have shape (T, 0)")
     game = jax.eval_shape(lambda rounds: games.play(rounds=rounds, start=start), games.rounds)
     require(kinds(game.decision) == kinds(start), "a float32 start must give float32 decisions")
-    for name in ("loss", "constraint", "multiplier"):
-        dtype = getattr(game, name).dtype
-        require(dtype == jnp.float32, f"a float32 start must give a float32 {name}, got {dtype}")
+    dtypes = {name: str(getattr(game, name).dtype) for name in ("loss", "constraint", "multiplier")}
+    require(set(dtypes.values()) == {"float32"}, f"a float32 start must give float32 values, got {dtypes}")
 
 
 def _check_other_ways_to_say_it(games):
@@ -247,6 +244,5 @@ def _check_played(games):
     following, outcome = _observe(problem, learner, state, round, other)
     values = problem.values(other, round)
     require_close((outcome.loss, outcome.constraint), values, games.tol, "loss and constraint must be at played")
-    require_inside(
-        problem.domain, jax.tree.map(lambda leaf: leaf[None], following), "after another point was played, decision"
-    )
+    following = jax.tree.map(lambda leaf: leaf[None], following)
+    require_inside(problem.domain, following, "after another point was played, decision")
