@@ -115,7 +115,7 @@ Online matrix completion, 50 x 50, nuclear norm at most 5, 100 observed entries 
 `make table` (`python -m benchmarks.paper_table --instances {instances} --seed {seed}`), cocoax {version}, jax {jax},
 float32, {machine}. Mean ± standard deviation over {instances} instances at T = 1000; slopes of log mean regret over T
 in {horizons}. The columns "reference" come from an independent NumPy implementation, 10 instances with other seeds.
-LMOs are four power iterations from the last answer, as by default; the theorems assume exact ones.
+LMOs are four warm-started Golub-Kahan steps, as by default; the theorems assume exact ones.
 
 | method | regret | reference | slope | reference | violation | largest multiplier | LMOs a round |
 |---|---|---|---|---|---|---|---|

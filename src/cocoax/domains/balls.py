@@ -156,8 +156,9 @@ class Box(AbstractDomain):
     upper: Float[Array, "..."]
 
     def __init__(self, lower, upper):
+        bounds = (number(lower, "lower"), number(upper, "upper"))
         try:
-            self.lower, self.upper = jnp.broadcast_arrays(number(lower, "lower"), number(upper, "upper"))
+            self.lower, self.upper = jnp.broadcast_arrays(*bounds)
         except ValueError:
             shapes = f"{jnp.shape(lower)} and {jnp.shape(upper)}"
             raise DomainError(

@@ -134,7 +134,7 @@ class _AbstractTrace(AbstractSymmetric):
             else:
                 direction, zero = rescale(direction)
                 q = _lowest_eigenvector(direction, _exact(self.method, self.n))
-            total = self._total(q @ (direction @ q)).astype(direction.dtype)
+            total = self._total(q @ (direction @ q))
         return unless(zero, RankOne(q, q, total), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
@@ -189,7 +189,7 @@ class Spectraplex(_AbstractTrace):
         self.iterations = as_iterations(iterations)
 
     def _total(self, quotient):
-        return self.trace
+        return self.trace.astype(quotient.dtype)
 
 
 class UnitSpectrahedron(_AbstractTrace):
@@ -218,7 +218,7 @@ class UnitSpectrahedron(_AbstractTrace):
         self.iterations = as_iterations(iterations)
 
     def _total(self, quotient):
-        return jnp.where(quotient < 0, self.trace, 0)
+        return jnp.where(quotient < 0, self.trace.astype(quotient.dtype), 0)
 
 
 def _top_singular_pair(matrix, exact):
