@@ -30,6 +30,8 @@ def test_readme_example_runs_as_printed(tmp_path):
     assert done.returncode == 0, done.stderr
     regret, gap = float(done.stdout.split()[0]), float(done.stdout.split()[-1])
     assert regret > 0
+    printed = float(re.search(r"# ([\d.]+) \[", code).group(1))
+    assert abs(regret - printed) < 1  # what the README says it prints, up to rounding on other machines
     assert 0 <= gap < 1e-4
 
 
