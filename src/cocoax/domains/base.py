@@ -1,6 +1,7 @@
 """What a domain is: a compact convex set that answers linear minimisation, and its vertices."""
 
 import abc
+import functools
 import math
 from typing import Any
 
@@ -56,8 +57,14 @@ class AbstractDomain(eqx.Module):
     """A compact convex set X. `lmo` and `diameter` are all that a projection-free method needs.
 
     Numbers (radii, bounds) are arrays, so that sets of one shape share one compilation; shapes are static.
-    Answers carry the dtype of the direction that was asked.
+    Answers carry the dtype of the direction that was asked. `lmo`, `contains` and `project` refuse points of another
+    shape; the first and the last also refuse what is not finite, where that can be seen (not in compiled code).
     """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        for name in {"lmo", "contains", "project"} & vars(cls).keys():
+            setattr(cls, name, _of_points(vars(cls)[name], name))
 
     @property
     @abc.abstractmethod
@@ -118,6 +125,36 @@ class AbstractDomain(eqx.Module):
         from .intersection import Intersection
 
         return Intersection(self, A, b)
+
+
+def _of_points(method, name):
+    """The method, given its point as arrays that have the domain's shape."""
+    what, may_be_infinite = "direction" if name == "lmo" else "point", name == "contains"
+
+    @functools.wraps(method)
+    def checked(self, point, *args, **options):
+        return method(self, _as_point(self, point, what, may_be_infinite), *args, **options)
+
+    return checked
+
+
+def _as_point(domain, given, what, may_be_infinite):
+    kind, shapes = type(domain).__name__, domain.shape
+    given = check.listed(given) if tree.is_shape(shapes) else given
+    leaves, structure = jax.tree.flatten(given)
+    expected, needed = jax.tree.flatten(shapes, is_leaf=tree.is_shape)
+    if structure != needed:
+        raise DomainError(f"a {what} for this {kind} must have the structure {needed}, got {structure}")
+    for leaf, shape in zip(leaves, expected):
+        if not isinstance(leaf, jax.Array):
+            check.real(leaf, f"a {what}", DomainError)
+        if jnp.shape(leaf) != shape:
+            raise DomainError(f"a {what} for this {kind} must have shape {shape}, got {jnp.shape(leaf)}")
+        if not (may_be_infinite or tree.is_traced(leaf) or np.isfinite(np.asarray(leaf)).all()):
+            raise DomainError(f"a {what} must be finite, got NaN or infinity")
+    dtypes = [jnp.result_type(leaf) for leaf in leaves]
+    kinds = [dtype if jnp.issubdtype(dtype, jnp.floating) else float for dtype in dtypes]
+    return jax.tree.unflatten(structure, [jnp.asarray(leaf, kind) for leaf, kind in zip(leaves, kinds)])
 
 
 def check_norm(ord):

@@ -27,6 +27,7 @@ def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
     >>> check_domain(ProbabilitySimplex(4), key=jax.random.key(0))
     """
     check.instance(domain, AbstractDomain, AssertionError, "check_domain needs one of cocoax.domains")
+    _require_refusals(domain)
     x64 = jnp.result_type(float) == jnp.float64
     for dtype in (jnp.float32, jnp.float64) if x64 else (jnp.float32,):
         asked = _directions(domain, key, directions, dtype)
@@ -42,6 +43,17 @@ def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
         ]
         if broken:
             raise AssertionError(f"{type(domain).__name__}: {'; '.join(broken)}")
+
+
+def _require_refusals(domain):
+    leaves, structure = jax.tree.flatten(tree.zeros_like(domain.start()))
+    bad = {"not finite": jnp.full_like(leaves[0], jnp.nan), "of another shape": leaves[0][None]}
+    for what, leaf in bad.items():
+        try:
+            domain.lmo(jax.tree.unflatten(structure, [leaf, *leaves[1:]]))
+        except DomainError:
+            continue
+        raise AssertionError(f"{type(domain).__name__}: lmo takes a direction that is {what}")
 
 
 def _directions(domain, key, count, dtype):
