@@ -1,17 +1,21 @@
 # Needs python3 (>= 3.11) and make; everything else is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+RUNTIME := .venv/runtime
 INSTALLED := .venv/installed
 
-.PHONY: run test test-all lint table clean
+.PHONY: run reproduce test test-all lint browser table clean
 
-run: $(INSTALLED)  ## play the quickstart; writes a picture of regret and violation
-	$(BIN)/python examples/quickstart.py
+run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
+	$(BIN)/cocoax reproduce --quick --resume --out out/quick
 
-test: lint  ## lint, types, tests, doctests and examples
+reproduce: $(RUNTIME)  ## the paper's experiment, whole
+	$(BIN)/cocoax reproduce --resume
+
+test: lint browser  ## lint, types, tests, doctests and examples
 	$(BIN)/python -m pytest -m "not slow"
 
-test-all: lint  ## the same, with the long statistical checks
+test-all: lint browser  ## the same, with the long statistical checks
 	$(BIN)/python -m pytest
 
 lint: $(INSTALLED)
@@ -19,11 +23,20 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+browser:  ## Chromium, in which the tests open reports; where it cannot be had, those tests are skipped
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 || \
+	  echo "NOTICE: no Chromium, and apt-get cannot install it: tests that open reports will be skipped"
+
 table: $(INSTALLED)  ## the paper's methods on the paper's experiment; rewrites docs/paper_table.md
 	$(BIN)/python -m benchmarks.paper_table
 
-$(INSTALLED): pyproject.toml
-	$(PYTHON) -m venv .venv
+$(RUNTIME): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab]"
+	touch $@
+
+$(INSTALLED): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 

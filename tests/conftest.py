@@ -1,6 +1,9 @@
 """Tests run in float64, with compilations kept between runs and the same hypothesis examples every time."""
 
+import os
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one test process a core: its threads would only wait
 
 import hypothesis
 import jax

@@ -9,7 +9,6 @@ from pathlib import Path
 import cvxpy as cp
 import equinox as eqx
 import hypothesis
-import hypothesis.extra.numpy
 import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
@@ -31,7 +30,9 @@ from cocoax.domains import (
     from_lmo,
 )
 from cocoax.domains.base import AbstractDomain
+from cocoax.domains.sums import UnionHull
 from cocoax.testing import check_domain
+from domain_tools import Generic, batches, check_minima, check_projections, few_batches, hull
 
 LOWER, UPPER = np.array([-1.0, 0.0, 2.0]), np.array([1.0, 3.0, 2.0])
 CORNERS = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
@@ -46,11 +47,6 @@ def polygon(numpy, host):
     return from_lmo(
         functools.partial(best_corner, numpy), start=CORNERS.mean(0), diameter={1: 5.0, 2: 13**0.5}, host=host
     )
-
-
-def in_polygon(x):
-    weights = cp.Variable(len(CORNERS), nonneg=True)
-    return [cp.sum(weights) == 1, x == CORNERS.T @ weights]
 
 
 def in_spectraplex(x):
@@ -71,12 +67,13 @@ DOMAINS = {
     "spectraplex krylov": (Spectraplex(4, 1.5, method="krylov"), in_spectraplex),
     "product": (
         Product({"matrix": NuclearNormBall((2, 3), 2.0), "weights": ProbabilitySimplex(3)}),
-        {"matrix": lambda x: [cp.normNuc(x) <= 2], "weights": lambda x: [x >= 0, cp.sum(x) == 1]},
+        lambda x: [cp.normNuc(x["matrix"]) <= 2, x["weights"] >= 0, cp.sum(x["weights"]) == 1],
     ),
-    "oracle": (polygon(jnp, host=False), in_polygon),
-    "oracle on the host": (polygon(np, host=True), in_polygon),
+    "from_lmo": (polygon(jnp, host=False), hull(CORNERS)),
+    "from_lmo on the host": (polygon(np, host=True), hull(CORNERS)),
 }
-PROJECTABLE = [name for name in DOMAINS if "oracle" not in name]
+CONTRACTS = {name: domain for name, (domain, _) in DOMAINS.items()}
+PROJECTABLE = [name for name in DOMAINS if "from_lmo" not in name]
 SPECTRAL = {
     "nuclear": NuclearNormBall((3, 3), 1.0),
     "nuclear krylov": NuclearNormBall((3, 3), 1.0, method="krylov"),
@@ -86,53 +83,27 @@ SPECTRAL = {
 
 
 def public_domains():
-    """The concrete classes of `cocoax.domains` and its public modules."""
-    found = set()
+    """The concrete classes of `cocoax.domains` and its public modules, and the names of its functions."""
+    classes = set()
     for info in pkgutil.iter_modules(cocoax.domains.__path__):
         if not info.name.startswith("_"):
             module = importlib.import_module(f"cocoax.domains.{info.name}")
-            found |= {
+            classes |= {
                 each
                 for name, each in vars(module).items()
                 if inspect.isclass(each) and issubclass(each, AbstractDomain) and not name.startswith(("_", "Abstract"))
             }
-    return found
+    return classes, {name for name, each in vars(cocoax.domains).items() if inspect.isfunction(each)}
 
 
 def test_every_public_domain_is_checked():
-    """In the `DOMAINS` of this file, or of another `test_domains_*.py`: name -> (domain, what it is compared with)."""
+    """In the `CONTRACTS` of a `test_domains*.py`, where the name of a set that a function makes begins with its own."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("test_domains*.py"))
-    checked = {type(case[0]) for file in files for case in importlib.import_module(file).DOMAINS.values()}
-    missing = {cls.__name__ for cls in public_domains() - checked}
+    contracts = [case for file in files for case in getattr(importlib.import_module(file), "CONTRACTS", {}).items()]
+    classes, functions = public_domains()
+    missing = {cls.__name__ for cls in classes - {type(domain) for _, domain in contracts}}
+    missing |= functions - {name.split()[0] for name, _ in contracts}
     assert not missing, f"no test checks {sorted(missing)}"
-
-
-class Generic:
-    """min <direction, x> and min |x - target|^2 over a set that CVXPY knows, solved by Clarabel."""
-
-    def __init__(self, domain, describe):
-        shapes, self.structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
-        describes = self.structure.flatten_up_to(describe)
-        self.given = [cp.Parameter(shape) for shape in shapes]
-        self.found = [cp.Variable(shape) for shape in shapes]
-        inside = [rule for block, x in zip(describes, self.found) for rule in block(x)]
-        pairs = list(zip(self.given, self.found))
-        linear = sum(cp.sum(cp.multiply(direction, x)) for direction, x in pairs)
-        distance = sum(cp.sum_squares(x - target) for target, x in pairs)
-        self.linear = cp.Problem(cp.Minimize(linear), inside)
-        self.nearest = cp.Problem(cp.Minimize(distance), inside)
-
-    def solve(self, problem, given):
-        for parameter, value in zip(self.given, jax.tree.leaves(given)):
-            parameter.value = np.asarray(value, float)
-        return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
-
-    def minimum(self, direction):
-        return self.solve(self.linear, direction)
-
-    def project(self, x):
-        self.solve(self.nearest, x)
-        return jax.tree.unflatten(self.structure, [variable.value for variable in self.found])
 
 
 @functools.cache
@@ -140,51 +111,22 @@ def generic(name):
     return Generic(*DOMAINS[name])
 
 
-def hard_directions(domain):
-    """Random, flipped, tied, zero, constant; matrices also of low rank or with repeated singular values."""
-    rng = np.random.default_rng(0)
-
-    def stack(shape):
-        drawn = rng.standard_normal((3, *shape))
-        tied = np.round(rng.standard_normal((2, *shape)))
-        special = [np.zeros(shape), np.ones(shape), -np.ones(shape)]
-        eye, left, right = np.eye(*shape[:2]), np.arange(shape[0]), np.ones(shape[-1])
-        special += [eye, -eye, np.outer(left, right)] if len(shape) == 2 else []
-        return jnp.asarray(np.concatenate([drawn, -drawn, tied, np.stack(special)]))
-
-    stacks = jax.tree.map(stack, domain.shape, is_leaf=tree.is_shape)
-    count = min(len(leaf) for leaf in jax.tree.leaves(stacks))
-    return [jax.tree.map(lambda leaf, i=i: leaf[i], stacks) for i in range(count)]
-
-
-@functools.cache
-def compiled(domain_name, method):
-    domain = DOMAINS[domain_name][0]
-    return eqx.filter_jit(lambda *args: getattr(domain, method)(*args))
-
-
-@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("name", CONTRACTS)
 def test_every_domain_keeps_its_contract(name):
-    check_domain(DOMAINS[name][0], key=jax.random.key(1), directions=16)
+    check_domain(CONTRACTS[name], key=jax.random.key(1), directions=16)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_lmo_agrees_with_a_generic_solver(name):
-    for direction in hard_directions(DOMAINS[name][0]):
-        vertex = compiled(name, "lmo")(direction)
-        assert float(vertex.dot(direction)) == pytest.approx(generic(name).minimum(direction), abs=1e-6, rel=1e-6)
+@few_batches
+@hypothesis.given(data=st.data())
+def test_lmo_agrees_with_a_generic_solver(name, data):
+    domain = DOMAINS[name][0]
+    check_minima(domain, data.draw(batches(domain.shape)), generic(name).minimum, Generic.tol)
 
 
 @pytest.mark.parametrize("name", PROJECTABLE)
 def test_projection_agrees_with_a_generic_solver(name):
-    for x in hard_directions(DOMAINS[name][0])[:8]:
-        expected, found = (
-            jax.tree.leaves(nearest(x)) for nearest in (generic(name).project, compiled(name, "project"))
-        )
-        away = sum(np.sum((a - b) ** 2) for a, b in zip(jax.tree.leaves(x), expected)) ** 0.5
-        # |found - expected|^2 is at most the solver's gap and infeasibility, 1e-10 (1 + away^2 + 2 away)
-        for one, other in zip(found, expected):
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-5 * (1 + away))
+    check_projections(DOMAINS[name][0], generic(name))
 
 
 SUPPORTS = {
@@ -201,14 +143,11 @@ SUPPORTS = {
 
 
 @pytest.mark.parametrize("name", SUPPORTS)
-@hypothesis.settings(max_examples=40)
+@few_batches
 @hypothesis.given(data=st.data())
-def test_support_is_the_known_formula(name, data):
-    entries = st.floats(-1e3, 1e3, width=32, allow_subnormal=False)
-    direction = data.draw(hypothesis.extra.numpy.arrays(float, DOMAINS[name][0].shape, elements=entries))
-    found = float(compiled(name, "support")(jnp.asarray(direction)))
-    # relative to the largest value that a direction of this length could have
-    assert found == pytest.approx(SUPPORTS[name](direction), rel=1e-8, abs=1e-8 * np.linalg.norm(direction))
+def test_lmo_attains_the_known_minimum(name, data):
+    domain = DOMAINS[name][0]
+    check_minima(domain, data.draw(batches(domain.shape)), lambda d: -SUPPORTS[name](-d))
 
 
 @pytest.mark.parametrize("name", SPECTRAL)
@@ -280,7 +219,7 @@ def test_spectral_diameters_are_attained():
 @pytest.mark.parametrize(
     "build, message",
     [
-        (lambda: ProbabilitySimplex(0), "at least one coordinate, got n=0"),
+        (lambda: ProbabilitySimplex(0), "n must be at least 1, got 0"),
         (lambda: L1Ball(3, -1.0), "radius must be positive, got -1.0"),
         (lambda: L2Ball(3, 0.0), "radius must be positive, got 0.0"),
         (lambda: LinfBall(3, float("nan")), "radius must be finite, got nan"),
@@ -291,18 +230,40 @@ def test_spectral_diameters_are_attained():
         (lambda: NuclearNormBall(5, 1.0), r"a shape \(rows, columns\), got 5"),
         (lambda: NuclearNormBall((2, 2), 1.0, method="svd"), "'exact' or 'krylov', got 'svd'"),
         (lambda: NuclearNormBall((2, 2), 1.0, iterations=0), "iterations must be at least 1, got 0"),
-        (lambda: Spectraplex(0), "at least one row, got n=0"),
+        (lambda: Spectraplex(0), "n must be at least 1, got 0"),
         (lambda: Spectraplex(2, trace=-1.0), "trace must be positive"),
         (lambda: Product({}), "at least one domain"),
-        (lambda: Product([L1Ball(2, 1.0), 3.0]), "must be a domain, got float"),
+        (lambda: Product([L1Ball(2, 1.0), 3.0]), "must be a domain, got 3.0"),
         (lambda: from_lmo(3, start=jnp.zeros(2), diameter=1.0), "fn must be callable, got int"),
-        (lambda: from_lmo(abs, start=jnp.zeros(2), diameter={3: 1.0}), "ord must be 1 or 2, got 3"),
-        (lambda: L1Ball(3, 1.0).diameter(3), "ord must be 1 or 2, got 3"),
+        (lambda: from_lmo(abs, start=jnp.zeros(2), diameter={3: 1.0}), "diameter must be one number.*got {3: 1.0}"),
+        (lambda: L1Ball(3, 1.0).diameter(3), "ord must be 1, 2 or inf, got 3"),
+        (lambda: ProbabilitySimplex("3"), "n must be a whole number, got '3'"),
+        (lambda: ProbabilitySimplex(None), "n must be a whole number, got None"),
+        (lambda: Spectraplex(2.5), "n must be a whole number, got 2.5"),
+        (lambda: NuclearNormBall((2, 2), 1.0, iterations=2.5), "iterations must be a whole number, got 2.5"),
+        (lambda: Box([], []), "at least one coordinate"),
+        (lambda: Box(0, np.array([1j, 2.0])), "upper must be real, got complex"),
+        (lambda: L1Ball(3, 1j), "radius must be real, got complex"),
+        (lambda: L1Ball(2, 1.0).lmo(jnp.array([1j, 0])), "a direction must be real, got complex"),
+        (lambda: L1Ball(3, 1.0).diameter("fro"), "ord must be 1, 2 or inf, got 'fro'"),
+        (lambda: from_lmo(jnp.sign, start=None, diameter=1.0), "start must be a point of the set.*got None"),
+        (lambda: from_lmo(jnp.sign, start=[], diameter=1.0), r"start must be a point of the set.*got \[\]"),
+        (lambda: from_lmo(jnp.sign, start=jnp.zeros(2), diameter={}), "diameter must be one number.*got {}"),
+        (lambda: from_lmo(lambda d: d * jnp.nan, start=jnp.zeros(2), diameter=1.0), "must return a finite point"),
+        (lambda: from_lmo(lambda d: d * 1j, start=jnp.zeros(2), diameter=1.0), "must return real numbers"),
     ],
 )
 def test_bad_sets_are_refused_in_one_sentence(build, message):
     with pytest.raises(DomainError, match=message):
         build()
+
+
+def test_supports_of_any_set_are_differentiable():
+    """Their gradient is a vertex; also where the LMO runs on the host."""
+    for domain in (L1Ball(2, 1.0), polygon(np, host=True), Box(np.zeros(2), np.ones(2))):
+        asked = jnp.array([1.0, -3.0])
+        np.testing.assert_allclose(jax.grad(domain.support)(asked), domain.lmo(-asked).dense())
+    assert float(L1Ball(2, 1.0).support([3, 4])) == 4
 
 
 def test_an_oracle_says_what_it_does_not_know():
@@ -345,6 +306,16 @@ class _Broken(ProbabilitySimplex):
         kind = jnp.float64 if self.promise == "dtype" else direction.dtype
         return eqx.tree_at(lambda v: v.value, vertex, (factor * vertex.value).astype(kind))
 
+    def vertex(self):
+        factor = {"vertex": 5.0, "finite vertex": jnp.nan}.get(self.promise, 1.0)
+        return eqx.tree_at(lambda v: v.value, super().vertex(), replace_fn=lambda value: factor * value)
+
+    def start(self):
+        return super().start() * (1 + (self.promise == "start") * 0.1)
+
+    def contains(self, x, tol=1e-6):
+        return jnp.asarray(True) if self.promise == "membership" else super().contains(x, tol)
+
     def diameter(self, ord):
         return super().diameter(ord) * (0.9 if self.promise == "diameter" else 1)
 
@@ -352,19 +323,39 @@ class _Broken(ProbabilitySimplex):
         return self.start().astype(x.dtype) if self.promise == "projection" else super().project(x)
 
 
+class _Sphere(L2Ball):
+    """Projects onto the sphere only."""
+
+    def project(self, x):
+        return x * (self.radius.astype(x.dtype) / tree.norm(x))
+
+
+class _Far(UnionHull):
+    """Starts outside; without `contains`, only the LMO can tell."""
+
+    def start(self):
+        return super().start() + 1
+
+
 @pytest.mark.parametrize(
-    "promise, message",
+    "broken, message",
     [
-        ("optimal", "lmo is beaten"),
-        ("inside", "a vertex lies outside"),
-        ("dtype", "a vertex has the form"),
-        ("diameter", "farther apart than the l1 diameter"),
-        ("projection", "projecting moves"),
+        (_Broken("optimal"), "lmo is beaten"),
+        (_Broken("inside"), "a vertex lies outside"),
+        (_Broken("dtype"), "a vertex has the form"),
+        (_Broken("diameter"), "farther apart than the l1 diameter"),
+        (_Broken("projection"), "projecting moves"),
+        (_Broken("vertex"), r"vertex\(\) lies outside"),
+        (_Broken("finite vertex"), r"vertex\(\) lies outside"),
+        (_Broken("start"), "start lies outside"),
+        (_Broken("membership"), "contains takes a point outside"),
+        (_Sphere(3, 2.0), "projecting moves"),
+        (_Far([L1Ball(3, 1.0), LinfBall(3, 0.5)]), "start lies outside"),
     ],
 )
-def test_a_broken_promise_is_found(promise, message):
+def test_a_broken_promise_is_found(broken, message):
     with pytest.raises(AssertionError, match=message):
-        check_domain(_Broken(promise), key=jax.random.key(0), directions=12)
+        check_domain(broken, key=jax.random.key(0), directions=12)
 
 
 def test_the_reference_is_believed():

@@ -4,19 +4,21 @@ import functools
 
 import cvxpy as cp
 import equinox as eqx
+import hypothesis
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from cocoax import DomainError
-from cocoax import _tree as tree
 from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex, Product
+from cocoax.domains._columns import find_feasible
 from cocoax.domains.wrappers import Counted
 from cocoax.errors import InfeasibleError
 from cocoax.testing import check_domain
-from test_domains import Generic
-from test_domains_transforms import check_frank_wolfe
+from domain_tools import Generic, batches, check_frank_wolfe, check_values, few_batches
 
 INNER = {
     "simplex": (ProbabilitySimplex(6), lambda x: [x >= 0, cp.sum(x) == 1]),
@@ -59,18 +61,24 @@ def cut(inner, kind):
     return domain.intersect(A if len(A) > 1 else A[0], b if len(b) > 1 else b[0]), inside_all, A, b
 
 
-DOMAINS = {"a simplex, cut": cut("simplex", "three")}  # the others: every inner set with every kind of rows
+CONTRACTS = {
+    f"{inner}, {kind}": cut(inner, kind)[0]
+    for inner, kind in [("simplex", "three"), ("l2", "one"), ("nuclear", "three"), ("box", "equal"), ("l2", "slack")]
+}
 
 
-def many_directions(domain, A, dtype=jnp.float64):
-    """Random, tied, zero, constant, along the rows, huge and tiny."""
-    drawn = np.random.default_rng(0).standard_normal((60, *domain.shape))
-    special = [np.zeros_like(drawn[:1]), np.ones_like(drawn[:1]), A, -A, A + 1e-3 * drawn[: len(A)]]
-    return jnp.asarray(np.concatenate([drawn, np.round(drawn), *special, 1e20 * drawn, 1e-20 * drawn]), dtype)
+@functools.cache
+def generic(inner, kind):
+    return Generic(*cut(inner, kind)[:2])
+
+
+def with_rows(batch, A):
+    """The directions, and some along the rows."""
+    return np.concatenate([batch, A, -A, A + 1e-3 * batch[: 2 * len(A) : 2]])
 
 
 @eqx.filter_jit
-def answers(domain, directions):
+def proofs(domain, directions):
     def ask(direction):
         vertex = domain.lmo(direction)
         return vertex.dense(), vertex.gap, vertex.multiplier
@@ -78,35 +86,38 @@ def answers(domain, directions):
     return jax.vmap(ask)(directions)
 
 
-@pytest.mark.parametrize(
-    "inner, kind", [("simplex", "three"), ("l2", "one"), ("nuclear", "three"), ("box", "equal"), ("l2", "slack")]
-)
-def test_every_intersection_keeps_its_contract(inner, kind):
-    check_domain(cut(inner, kind)[0], key=jax.random.key(1), directions=12)
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_every_intersection_keeps_its_contract(name):
+    check_domain(CONTRACTS[name], key=jax.random.key(1), directions=12)
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # Clarabel misses its 1e-10 on degenerate sets
 @pytest.mark.parametrize("kind", ROWS)
 @pytest.mark.parametrize("inner", INNER)
-def test_lmo_agrees_with_a_generic_solver(inner, kind):
-    domain, describe, A, _ = cut(inner, kind)
-    directions = many_directions(domain, A)
-    points, _, _ = answers(domain, directions)
-    generic = Generic(domain, describe)
-    chosen = [*range(6), *range(60, 64), *range(120, 122 + 3 * len(A))]
-    for i in chosen:
-        expected = generic.minimum(directions[i])
-        assert float(tree.dot(directions[i], points[i])) == pytest.approx(expected, abs=2e-6, rel=2e-6)
+@hypothesis.settings(few_batches, max_examples=2)
+@hypothesis.given(data=st.data())
+def test_every_answer_is_proven_and_agrees_with_a_generic_solver(inner, kind, data):
+    domain, _, A, _ = cut(inner, kind)
+    asked = with_rows(data.draw(batches(domain.shape, scales=20)), A)
+    found = proofs(domain, jnp.asarray(asked))
+    check_values(domain, asked, found[0], generic(inner, kind).minimum, Generic.tol)
+    check_proofs(inner, kind, asked, found, 1e-9)
 
 
-@pytest.mark.parametrize("dtype, tol", [(jnp.float32, 2e-5), (jnp.float64, 1e-9)])
-@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("kind", ["three", "equal", "tight"])
 @pytest.mark.parametrize("inner", INNER)
-def test_every_answer_is_feasible_and_proven(inner, kind, dtype, tol):
+@hypothesis.settings(few_batches, max_examples=2)
+@hypothesis.given(data=st.data())
+def test_every_answer_in_float32_is_proven(inner, kind, data):
+    domain, _, A, _ = cut(inner, kind)
+    asked = jnp.asarray(with_rows(data.draw(batches(domain.shape, scales=20)), A), jnp.float32)
+    check_proofs(inner, kind, asked, proofs(domain, asked), 2e-5)
+
+
+def check_proofs(inner, kind, directions, found, tol):
+    """Points are feasible, and their values are the gap above what the multipliers prove."""
     domain, _, A, b = cut(inner, kind)
-    directions = many_directions(domain, A, dtype)
-    points, gaps, multipliers = (np.asarray(each, float) for each in answers(domain, directions))
     directions = np.asarray(directions, float)
+    points, gaps, multipliers = (np.asarray(each, float) for each in found)
     sizes = np.linalg.norm(directions.reshape(len(directions), -1), axis=1)
     reach = np.linalg.norm(points.reshape(len(points), -1), axis=1).max() + float(domain.diameter(2))
     assert np.all(jax.vmap(lambda x: domain.contains(x, tol))(jnp.asarray(points)))
@@ -121,6 +132,45 @@ def test_every_answer_is_feasible_and_proven(inner, kind, dtype, tol):
     values = np.sum((directions * points).reshape(len(points), -1), axis=1)
     weight = sizes * reach + multipliers @ (np.abs(b) + reach * np.linalg.norm(A.reshape(len(A), -1), axis=1))
     np.testing.assert_array_less(np.abs(values - bounds - gaps), tol * np.where(weight > 0, weight, 1))
+
+
+def test_the_gap_of_an_answer_that_was_cut_short_is_proven(monkeypatch):
+    """After 4 calls of the LMO, of which this ball and these rows need more."""
+    rng = np.random.default_rng(0)
+    A, b, radius = rng.standard_normal((3, 7)), np.full(3, -0.5), 2.0
+    domain = L2Ball(7, radius).intersect(A, b)
+    monkeypatch.setattr("cocoax.domains._columns.MOST_CALLS", 1)
+    generic = Generic(domain, lambda x: [cp.norm(x) <= radius, A @ x <= b])
+    gaps = []
+    for direction in 100 * rng.standard_normal((5, 7)):
+        vertex = domain.lmo(jnp.asarray(direction))
+        value, multiplier = direction @ np.asarray(vertex.dense()), np.asarray(vertex.multiplier)
+        bound = -radius * np.linalg.norm(direction + multiplier @ A) - multiplier @ b
+        gaps.append(float(vertex.gap))
+        assert gaps[-1] == pytest.approx(value - bound, rel=1e-8)
+        assert value - gaps[-1] <= generic.minimum(direction) + 1e-4 <= value + 2e-4
+    assert max(gaps) > 1
+
+
+def test_the_least_excess_is_proven_by_multipliers_that_sum_to_1_at_most():
+    """Weak duality needs it: the excess is one column, and may not pay for itself."""
+    rng = np.random.default_rng(0)
+    vertices = np.eye(5)
+    for _ in range(40):
+        rows, bound = rng.standard_normal((3, 5)), rng.uniform(-3, 0.5, 3)
+        found = find_feasible(ProbabilitySimplex(5), jnp.asarray(rows), jnp.asarray(bound))
+        multiplier = np.asarray(found.multiplier)
+        assert multiplier.min() >= 0 and multiplier.sum() <= 1 + 1e-12
+        excess = linprog(
+            np.r_[np.zeros(5), 1.0],
+            A_ub=np.c_[rows @ vertices.T, -np.ones(3)],
+            b_ub=bound,
+            A_eq=[[1.0] * 5 + [0.0]],
+            b_eq=[1.0],
+        ).fun
+        assert float(found.value) == pytest.approx(excess, abs=1e-9)
+        assert float(found.lower) == pytest.approx(np.min(vertices @ rows.T @ multiplier) - multiplier @ bound)
+        assert float(found.lower) <= excess + 1e-9
 
 
 @pytest.mark.parametrize("inner, kind", [("simplex", "three"), ("l2", "equal"), ("nuclear", "one"), ("box", "three")])
@@ -231,6 +281,8 @@ def test_a_round_set_may_be_touched():
         (lambda ball: ball.intersect(jnp.full(4, jnp.nan), 1.0), "A must be finite"),
         (lambda ball: ball.intersect(jnp.ones(4), float("inf")), "b must be finite"),
         (lambda ball: Product({"a": ball}).intersect(jnp.ones(4), 1.0), "A must be a tree like the domain's shape"),
+        (lambda ball: ball.intersect(jnp.zeros((0, 4)), []), "A must have at least one row, got none"),
+        (lambda ball: ball.intersect([1, 0], 1.0), r"got \(2,\)"),
     ],
 )
 def test_bad_half_spaces_are_refused_in_one_sentence(build, message):

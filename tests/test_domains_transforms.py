@@ -1,7 +1,11 @@
 """Domains made of other domains keep their contract, and agree with formulas and with a generic solver."""
 
+import functools
+
 import cvxpy as cp
 import equinox as eqx
+import hypothesis
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +19,10 @@ from cocoax.domains.linear_image import LinearImage
 from cocoax.domains.sums import MinkowskiSum, UnionHull
 from cocoax.domains.transforms import Scale, Translate
 from cocoax.domains.vertices import OneHot, RankOne
+from cocoax.domains.weighted import Diamond
 from cocoax.domains.wrappers import Cached, Counted
 from cocoax.testing import check_domain
-from test_domains import Generic
+from domain_tools import Generic, batches, check_frank_wolfe, check_minima, check_projections, few_batches
 
 MATRIX = np.random.default_rng(0).standard_normal((4, 3))
 SHIFT = np.random.default_rng(1).standard_normal((3, 4))
@@ -25,6 +30,7 @@ ASIDE = np.array([3.0, 0.0, -1.0])
 REST = np.array([[0.0, 0.0, 7.0], [5.0, 6.0, -8.0], [0.0, 0.0, 9.0]])
 CORNER = np.ix_([0, 2], [0, 1])
 PAIR = Product({"matrix": NuclearNormBall((2, 3), 2.0), "weights": ProbabilitySimplex(4)})
+LIGHT = Product({"mix": ProbabilitySimplex(4), "shift": L1Ball(3, 2.0)})
 BALLS = Product({"cube": LinfBall(3, 1.0), "diamond": L1Ball(3, 2.0)})
 PARTS = Product([ProbabilitySimplex(3), Box(0.0, np.array([1.0, 2.0]))])
 
@@ -96,7 +102,7 @@ DOMAINS = {
         Embed(PARTS, 7, [slice(0, 3), [6, 4]]),
         lambda d: d[:3].min() + smallest(d[[6, 4]], np.array([1.0, 2.0])),
     ),
-    "counted": (Counted(PAIR), lambda d: -2 * top(d["matrix"]) + d["weights"].min()),
+    "counted": (Counted(ProbabilitySimplex(4, 2.0)), lambda d: 2 * d.min()),
     "cached": (Cached(NuclearNormBall((3, 3), 2.0), 3), lambda d: -2 * top(d)),
     "cached tree": (Cached(PAIR, 2, tolerance=1e-3), lambda d: -2 * top(d["matrix"]) + d["weights"].min()),
 }
@@ -153,63 +159,47 @@ DESCRIBED = {
     "restrict": in_projection,
     "embed": in_corner,
     "embed with a rest": in_corner_with_a_rest,
+    "counted": lambda x: simplex(x, 2.0),
+    "cached": lambda x: [cp.normNuc(x) <= 2],
 }
 PROJECTABLE = ["flip", "translate", "embed", "embed with a rest"]
 
 
-def check_frank_wolfe(domain, describe, steps=1000):
-    """Frank-Wolfe with line search finds the optimum of a quadratic that CVXPY finds over the set."""
-    size = domain.dimension
-    rng = np.random.default_rng(2)
-    factor = np.eye(size) + 0.3 * rng.standard_normal((size, size)) / size**0.5
-    target = float(domain.diameter(2) + 1) * rng.standard_normal(size)
-
-    def loss(x):
-        return jnp.sum((factor @ x.reshape(-1) - target) ** 2)
-
-    def step(state, _):
-        x, guess = state
-        gradient = jax.grad(loss)(x)
-        vertex = domain.lmo(gradient, guess)
-        move = vertex.dense() - x
-        bend = jnp.sum((factor @ move.reshape(-1)) ** 2)
-        best = jnp.clip(-tree.dot(gradient, move) / jnp.where(bend > 0, 2 * bend, 1), 0, 1)
-        return (vertex.mix(x, best), vertex), None
-
-    start = domain.start(), domain.vertex()
-    found = loss(eqx.filter_jit(lambda: jax.lax.scan(step, start, length=steps)[0][0])())
-    x = cp.Variable(domain.shape)
-    distance = cp.sum_squares(factor @ cp.vec(x, order="C") - target)
-    optimum = cp.Problem(cp.Minimize(distance), describe(x)).solve(solver=cp.CLARABEL)
-    assert optimum * (1 - 1e-6) <= float(found) <= optimum * (1 + 1e-3)
+@functools.cache
+def generic(name):
+    return Generic(DOMAINS[name][0], DESCRIBED[name])
 
 
-# the others differ from one of these by one layer only; a contract takes seconds to compile
-CONTRACTS = ["flip", "translate tree", "ellipsoid", "hull of points", "image by a function", "sum", "union of trees"]
-CONTRACTS += ["restrict", "restrict tree", "embed with a rest", "embed tree", "counted", "cached tree"]
+PLAIN = ["flip", "ellipsoid", "hull of points", "image by a function", "sum", "restrict", "embed tree"]
+CONTRACTS = {name: DOMAINS[name][0] for name in PLAIN} | {  # a contract takes seconds to compile
+    "translate tree": Translate(LIGHT, {"mix": 4.0, "shift": ASIDE}),
+    "union of two sizes": UnionHull([ProbabilitySimplex(4), Scale(ProbabilitySimplex(4), 2.0)]),
+    "restrict tree": Restrict(LIGHT, {"mix": [3, 1], "shift": None}),
+    "embed with a rest": Translate(Embed(L2Ball((2, 2), 1.5), (3, 3), CORNER), REST),
+    "counted tree": Counted(LIGHT),
+    "cached tree": Cached(LIGHT, 2, tolerance=1e-3),
+}
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_every_domain_keeps_its_contract(name):
-    check_domain(DOMAINS[name][0], key=jax.random.key(1), directions=16)
+    check_domain(CONTRACTS[name], key=jax.random.key(1), directions=16)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_lmo_attains_the_known_minimum(name):
+@few_batches
+@hypothesis.given(data=st.data())
+def test_lmo_attains_the_known_minimum(name, data):
     domain, minimum = DOMAINS[name]
-    rng = np.random.default_rng(0)
+    check_minima(domain, data.draw(batches(domain.shape)), minimum)
 
-    def stack(shape):
-        drawn = rng.standard_normal((100, *shape))
-        special = [np.zeros((1, *shape)), np.ones((1, *shape)), -np.ones((1, *shape))]
-        return np.concatenate([drawn, np.round(drawn), 1e20 * drawn, 1e-20 * drawn, *special])
 
-    directions = jax.tree.map(stack, domain.shape, is_leaf=tree.is_shape)
-    points = eqx.filter_jit(jax.vmap(lambda direction: domain.lmo(direction).dense()))(directions)
-    values = np.asarray(jax.vmap(tree.dot)(directions, points))
-    sizes = np.asarray(jax.vmap(tree.norm)(directions) * jax.vmap(tree.norm)(points).max())
-    expected = [minimum(jax.tree.map(lambda leaf, i=i: leaf[i], directions)) for i in range(len(values))]
-    np.testing.assert_array_less(np.abs(values - expected), 1e-9 * np.where(sizes > 0, sizes, 1))
+@pytest.mark.parametrize("name", DESCRIBED)
+@few_batches
+@hypothesis.given(data=st.data())
+def test_lmo_agrees_with_a_generic_solver(name, data):
+    domain = DOMAINS[name][0]
+    check_minima(domain, data.draw(batches(domain.shape)), generic(name).minimum, Generic.tol)
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
@@ -219,12 +209,7 @@ def test_frank_wolfe_reaches_the_optimum(name):
 
 @pytest.mark.parametrize("name", PROJECTABLE)
 def test_projection_agrees_with_a_generic_solver(name):
-    domain = DOMAINS[name][0]
-    generic = Generic(domain, DESCRIBED[name])
-    points = 3 * np.random.default_rng(0).standard_normal((6, *domain.shape))
-    found = eqx.filter_jit(jax.vmap(lambda x: domain.project(x)))(jnp.asarray(points))
-    for point, nearest in zip(points, found):
-        np.testing.assert_allclose(nearest, generic.project(point), atol=2e-4)
+    check_projections(DOMAINS[name][0], generic(name))
 
 
 @pytest.mark.parametrize("name", PROJECTABLE)
@@ -238,6 +223,21 @@ def test_members_are_told_from_others(name):
         away = jnp.asarray(np.random.default_rng(0).standard_normal(domain.shape))
         edge = domain.lmo(-away).dense()
         assert bool(domain.contains(edge + size * away)) == inside
+
+
+def test_what_is_not_embedded_must_be_zero():
+    face = Embed(ProbabilitySimplex(2), 4, [1, 3])
+    assert bool(face.contains(face.start()))
+    for other in (0, 2):
+        assert not bool(face.contains(face.start().at[other].add(1e-3)))
+
+
+@pytest.mark.parametrize("domain", [Translate(L2Ball(3, 1e-4), 5.0), Diamond(np.full(3, 4.9999), np.full(3, 5.0001))])
+def test_small_sets_far_from_the_origin_contain_their_rounded_vertices(domain):
+    asked = jax.random.normal(jax.random.key(0), (20, 3), jnp.float32)
+    points = jax.vmap(lambda direction: domain.lmo(direction).dense())(asked)
+    assert bool(jnp.all(jax.vmap(domain.contains)(points)))
+    assert not bool(jnp.any(jax.vmap(domain.contains)(points - 1e-3 * asked)))
 
 
 @pytest.mark.parametrize("name", ["flip", "translate", "embed", "translate by a number"])
@@ -337,7 +337,7 @@ def test_an_opposite_direction_is_never_answered_from_memory():
     [
         (lambda: Scale(L1Ball(2, 1.0), 0.0), "factor must not be 0"),
         (lambda: Scale(L1Ball(2, 1.0), [1.0, 2.0]), r"factor must be one number, got shape \(2,\)"),
-        (lambda: Scale(3.0, 1.0), "made from a domain, got float"),
+        (lambda: Scale(3.0, 1.0), "made from a domain, got 3.0"),
         (lambda: Translate(L1Ball(2, 1.0), jnp.ones(3)), r"the domain's shape \(2,\), or be one number, got \(3,\)"),
         (lambda: Translate(L1Ball(2, 1.0), float("inf")), "shift must be finite"),
         (lambda: Translate(PAIR, 1.0), "shift must be a tree like the domain's shape"),
@@ -355,8 +355,17 @@ def test_an_opposite_direction_is_never_answered_from_memory():
         (lambda: Restrict(PAIR, 0), "index must be a tree like the domain's shape"),
         (lambda: Embed(L1Ball(2, 1.0), 4, slice(3)), r"select the domain's shape \(2,\), got \(3,\)"),
         (lambda: Embed(PARTS, 7, [slice(0, 3), [2, 4]]), "every coordinate at most once"),
-        (lambda: Cached(L1Ball(2, 1.0), 0), "at least one answer, got size=0"),
+        (lambda: Cached(L1Ball(2, 1.0), 0), "size must be at least 1, got 0"),
         (lambda: Cached(L1Ball(2, 1.0), 1, tolerance=-1.0), "tolerance must not be negative, got -1.0"),
+        (lambda: Scale(L1Ball, 2.0), r"a set is made from a domain, but L1Ball is a class; write L1Ball\(...\)"),
+        (lambda: Product([L1Ball]), "must be a domain, but L1Ball is a class"),
+        (lambda: MinkowskiSum(L1Ball(2, 1.0)), "MinkowskiSum needs a list of domains.*got L1Ball"),
+        (lambda: UnionHull(5), "UnionHull needs a list of domains.*got 5"),
+        (lambda: Cached(L1Ball(2, 1.0), 2.5), "size must be a whole number, got 2.5"),
+        (lambda: Cached(L1Ball(2, 1.0), 1, tolerance=[1, 2]), "tolerance must be one number"),
+        (lambda: LinearImage(L1Ball(2, 1.0), lambda x: x**2), "must be a linear JAX function"),
+        (lambda: LinearImage(L1Ball(2, 1.0), lambda x: x + 1), "must map 0 to 0"),
+        (lambda: LinearImage(L1Ball(2, 1.0), (lambda x: x * jnp.arange(2.0), lambda d: d)), "transpose its transpose"),
     ],
 )
 def test_bad_sets_are_refused_in_one_sentence(build, message):

@@ -14,15 +14,38 @@ import pytest
 
 from cocoax import DomainError
 from cocoax import _tree as tree
-from cocoax.domains.balls import ZeroOneCube
-from cocoax.domains.knapsacks import CappedSimplex, ReverseKnapsack
-from cocoax.domains.matroids import PartitionMatroid, matroid
-from cocoax.domains.norms import KNormBall, KSparse, LpBall, OWLBall
-from cocoax.domains.selections import HyperSimplex, Permutahedron, UnitHyperSimplex
-from cocoax.domains.simplices import UnitSimplex, onto_capped_simplex
-from cocoax.domains.weighted import Diamond, Ellipsoid, GroupLassoBall
+from cocoax.domains import (
+    CappedSimplex,
+    Diamond,
+    Ellipsoid,
+    GroupLassoBall,
+    GroupMaxBall,
+    HyperSimplex,
+    KNormBall,
+    KSparse,
+    LpBall,
+    OWLBall,
+    PartitionMatroid,
+    Permutahedron,
+    ReverseKnapsack,
+    UnitHyperSimplex,
+    UnitSimplex,
+    ZeroOneCube,
+    matroid,
+)
+from cocoax.domains.simplices import onto_capped_simplex
 from cocoax.testing import check_domain
-from test_domains import Generic, hard_directions
+from domain_tools import (
+    Generic,
+    batches,
+    check_frank_wolfe,
+    check_minima,
+    check_projections,
+    few_batches,
+    hull,
+    lowest,
+    some_directions,
+)
 
 CAPS = np.array([0.5, 0.2, 0.9, 0.0, 3.0])
 UPPER = np.array([1.0, 0.5, 2.0, 0.7])
@@ -77,14 +100,6 @@ def cover_corners(upper, total):
 def owl_corners():
     sums = np.cumsum(WEIGHTS)
     return np.concatenate([signed(3.0 / sums[j - 1] * subsets(4, [j])) for j in range(1, 5)])
-
-
-def hull(vertices):
-    def inside(x):
-        weights = cp.Variable(len(vertices), nonneg=True)
-        return [cp.sum(weights) == 1, x == vertices.T @ weights]
-
-    return inside
 
 
 def in_permutahedron(x):
@@ -146,8 +161,8 @@ POLYTOPES = {
         lambda x: [x >= 0, x <= 1, cp.sum(x[[0, 3]]) == 1, cp.sum(x[[1, 2, 4]]) == 2],
         rows(v for v in subsets(5, [3]) if v[0] + v[3] == 1),
     ),
-    "spanning trees": (matroid(5, is_forest), hull(TREES), TREES),
-    "cube": (ZeroOneCube(3), lambda x: [x >= 0, x <= 1], subsets(3, range(4))),
+    "matroid of trees": (matroid(5, is_forest), hull(TREES), TREES),
+    "ZeroOneCube": (ZeroOneCube(3), lambda x: [x >= 0, x <= 1], subsets(3, range(4))),
     "diamond": (
         Diamond(LOWER, HIGHER),
         lambda x: [cp.sum(cp.abs(x - CENTRE)[:2] / HALF[:2]) <= 1, x[2] == 2],
@@ -178,7 +193,7 @@ def lp(p):
 
 def dual_norm(p):
     q = np.inf if p == 1 else 1 if p == np.inf else p / (p - 1)
-    return lambda d: -1.5 * np.array([np.linalg.norm(row.ravel(), q) for row in d])
+    return lambda d: -1.5 * np.linalg.norm(d.ravel(), q)
 
 
 def in_groups(x):
@@ -186,10 +201,10 @@ def in_groups(x):
 
 
 def ellipsoid_minimum(d):
-    return d @ SHIFT - np.sqrt(1.7 * np.sum(d * np.linalg.solve(MATRIX, d.T).T, axis=1))
+    return d @ SHIFT - np.sqrt(1.7 * d @ np.linalg.solve(MATRIX, d))
 
 
-# the set, the set as CVXPY knows it, and min <d, x> for a batch of directions by duality
+# the set, the set as CVXPY knows it, and min <d, x> by duality
 CURVED = {
     "l1": (LpBall((2, 2), 1.5, 1), lp(1), dual_norm(1)),
     "l1.5": (LpBall((2, 2), 1.5, 1.5), lp(1.5), dual_norm(1.5)),
@@ -199,7 +214,22 @@ CURVED = {
     "groups": (
         GroupLassoBall(GROUPS, 2.0),
         in_groups,
-        lambda d: -2 * np.hypot(d[:, 0], d[:, 3]).clip(np.linalg.norm(d[:, [1, 2, 4]], axis=1)),
+        lambda d: -2 * max(np.linalg.norm(d[group]) for group in GROUPS),
+    ),
+    "groups, p=1.5": (
+        GroupLassoBall(GROUPS, 2.0, p=1.5),
+        lambda x: [sum(cp.pnorm(x[group], 1.5, approx=False) for group in GROUPS) <= 2],
+        lambda d: -2 * max(np.linalg.norm(d[group], 3) for group in GROUPS),
+    ),
+    "largest group": (
+        GroupMaxBall(GROUPS, 2.0),
+        lambda x: [cp.norm(x[group]) <= 2 for group in GROUPS],
+        lambda d: -2 * sum(np.linalg.norm(d[group]) for group in GROUPS),
+    ),
+    "largest group, p=1": (
+        GroupMaxBall(GROUPS, 2.0, p=1),
+        lambda x: [cp.norm1(x[group]) <= 2 for group in GROUPS],
+        lambda d: -2 * sum(np.abs(d[group]).max() for group in GROUPS),
     ),
     "ellipsoid": (
         Ellipsoid(MATRIX, SHIFT, 1.7),
@@ -208,10 +238,13 @@ CURVED = {
     ),
 }
 DOMAINS = {name: case[:2] for name, case in (POLYTOPES | CURVED).items()}
-WITHOUT_PROJECTION = {"l1.5", "l3", "ellipsoid", "k-norm", "k-norm of nearly all", "owl", "spanning trees"}
+WITHOUT_PROJECTION = {"l1.5", "l3", "ellipsoid", "k-norm", "k-norm of nearly all", "owl", "matroid of trees"}
+WITHOUT_PROJECTION |= {"groups, p=1.5", "largest group, p=1"}
 PROJECTABLE = [name for name in DOMAINS if name not in WITHOUT_PROJECTION]
-# those that differ from another one by numbers only, or answer through a class that has its own test
-ALIKE = {"equally capped", "exactly 4 of 5", "at most 3 of 4", "k-norm of nearly all", "l2", "l3", "linf", "cube"}
+# those that differ from another one by numbers only
+ALIKE = {"equally capped", "exactly 4 of 5", "at most 3 of 4", "k-norm of nearly all", "l2", "l3", "linf"}
+ALIKE |= {"groups, p=1.5", "largest group, p=1"}
+CONTRACTS = {name: domain for name, (domain, _) in DOMAINS.items() if name not in ALIKE}
 
 
 @functools.cache
@@ -225,63 +258,43 @@ def batched(name, method):
     return eqx.filter_jit(lambda asked: jax.vmap(getattr(domain, method))(asked))
 
 
-def many_directions(shape, scales=20):
-    """Random, tied, with zeros, all zero, constant; of sizes from 1e-20 to 1e20."""
-    rng = np.random.default_rng(0)
-    drawn = rng.standard_normal((300, *shape))
-    drawn[::3] = np.round(drawn[::3])
-    drawn[1::6] *= rng.random((50, *shape)) < 0.5
-    drawn[:3] = np.stack([np.zeros(shape), np.ones(shape), -np.ones(shape)])
-    sizes = 10.0 ** rng.uniform(-scales, scales, len(drawn)) * (rng.random(len(drawn)) < 0.5)
-    return drawn * np.where(sizes > 0, sizes, 1).reshape(-1, *[1] * len(shape))
-
-
-@pytest.mark.parametrize("name", [name for name in DOMAINS if name not in ALIKE])
+@pytest.mark.parametrize("name", CONTRACTS)
 def test_every_domain_keeps_its_contract(name):
-    check_domain(DOMAINS[name][0], key=jax.random.key(1), directions=16)
+    check_domain(CONTRACTS[name], key=jax.random.key(1), directions=16)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_lmo_agrees_with_enumeration_or_duality(name):
+@few_batches
+@hypothesis.given(data=st.data())
+def test_lmo_agrees_with_enumeration_or_duality_and_a_generic_solver(name, data):
     domain, _, known = (POLYTOPES | CURVED)[name]
-    asked = many_directions(domain.shape)
-    expected = known(asked) if callable(known) else np.min(asked @ known.T, axis=1)
-    points = np.asarray(jax.vmap(lambda vertex: vertex.dense())(batched(name, "lmo")(jnp.asarray(asked))))
-    found = np.sum((points * asked).reshape(len(asked), -1), axis=1)
-    reach = np.max(np.linalg.norm(points.reshape(len(points), -1), axis=1))
-    size = reach * np.linalg.norm(asked.reshape(len(asked), -1), axis=1)
-    assert np.all(np.abs(found - expected) <= 1e-12 * size)
-
-
-@pytest.mark.parametrize("name", DOMAINS)
-def test_lmo_agrees_with_a_generic_solver(name):
-    asked = hard_directions(DOMAINS[name][0])
-    found = jax.vmap(lambda v, d: v.dot(d))(batched(name, "lmo")(jnp.stack(asked)), jnp.stack(asked))
-    for direction, value in zip(asked, found):
-        assert float(value) == pytest.approx(generic(name).minimum(direction), abs=1e-6, rel=1e-6)
+    asked = data.draw(batches(domain.shape))
+    check_minima(domain, asked, known if callable(known) else lowest(known), 1e-12)
+    check_minima(domain, asked, generic(name).minimum, Generic.tol)
 
 
 @pytest.mark.parametrize("name", PROJECTABLE)
 def test_projection_agrees_with_a_generic_solver(name):
-    given = jnp.stack(hard_directions(DOMAINS[name][0]))
-    for x, found in zip(given, batched(name, "project")(given)):
-        np.testing.assert_allclose(found, generic(name).project(x), atol=2e-4)
+    check_projections(DOMAINS[name][0], generic(name))
+
+
+@eqx.filter_jit
+@functools.partial(jax.vmap, in_axes=(None, 0))
+def certify(domain, x):
+    p = domain.project(x)
+    away = p - x
+    length = jnp.maximum(tree.norm(away), 1e-300)
+    gap = tree.dot(away / length, p) - domain.lmo(away).dot(away / length)
+    return gap, tree.norm(domain.project(p) - p), domain.contains(p, 1e-9)
 
 
 @pytest.mark.parametrize("name", PROJECTABLE)
-def test_projections_are_certified_by_the_lmo(name):
+@few_batches
+@hypothesis.given(data=st.data())
+def test_projections_are_certified_by_the_lmo(name, data):
     """p is nearest to x iff <p - x, p - v> <= 0 for all v in X; also for x far away and with ties."""
     domain = DOMAINS[name][0]
-
-    @jax.vmap
-    def certify(x):
-        p = domain.project(x)
-        away = p - x
-        length = jnp.maximum(tree.norm(away), 1e-300)
-        gap = tree.dot(away / length, p) - domain.lmo(away).dot(away / length)
-        return gap, tree.norm(domain.project(p) - p), domain.contains(p, 1e-9)
-
-    gaps, moved, inside = eqx.filter_jit(certify)(jnp.asarray(many_directions(domain.shape)))
+    gaps, moved, inside = certify(domain, jnp.asarray(data.draw(batches(domain.shape, scales=20))))
     reach = float(domain.diameter(1)) + float(tree.norm(domain.start()))
     assert np.all(np.asarray(gaps) <= 1e-9 * reach)
     assert np.all(np.asarray(moved) <= 1e-9 * reach)
@@ -289,7 +302,7 @@ def test_projections_are_certified_by_the_lmo(name):
 
 
 @pytest.mark.parametrize("name", POLYTOPES)
-@pytest.mark.parametrize("ord", [1, 2])
+@pytest.mark.parametrize("ord", [1, 2, np.inf])
 def test_diameter_is_that_of_the_vertices(name, ord):
     domain, _, vertices = POLYTOPES[name]
     widest = np.max(np.linalg.norm(vertices[:, None] - vertices, ord, axis=-1))
@@ -311,12 +324,25 @@ def test_diameters_under_caps_are_upper_bounds(ord):
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf])
-@pytest.mark.parametrize("ord", [1, 2])
+@pytest.mark.parametrize("ord", [1, 2, np.inf])
 def test_lp_diameter_is_attained_at_a_coordinate_or_a_diagonal(p, ord):
     unit = np.stack([np.eye(5)[0], np.ones(5)])
     ends = 2 * 1.5 * unit / np.linalg.norm(unit, p, axis=1, keepdims=True)
     widest = np.max(np.linalg.norm(ends, ord, axis=1))
     assert float(LpBall(5, 1.5, p).diameter(ord)) == pytest.approx(widest)
+
+
+def test_groups_may_be_given_as_labels():
+    assert eqx.tree_equal(GroupLassoBall([0, 1, 1, 0, 1], 2.0), GroupLassoBall(GROUPS, 2.0))
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, np.inf])
+@pytest.mark.parametrize("ord", [1, 2, np.inf])
+def test_group_diameters_are_attained_at_a_coordinate_or_a_diagonal(p, ord):
+    ends = [[np.eye(len(group))[0], np.ones(len(group)) / np.linalg.norm(np.ones(len(group)), p)] for group in GROUPS]
+    longest = [max(np.linalg.norm(end, ord) for end in each) for each in ends]
+    assert float(GroupLassoBall(GROUPS, 2.0, p).diameter(ord)) == pytest.approx(4 * max(longest))
+    assert float(GroupMaxBall(GROUPS, 2.0, p).diameter(ord)) == pytest.approx(4 * np.linalg.norm(longest, ord))
 
 
 def test_group_and_ellipsoid_diameters_are_attained():
@@ -337,7 +363,8 @@ def test_group_and_ellipsoid_diameters_are_attained():
 @pytest.mark.parametrize("dtype, tol", [(jnp.float32, 1e-5), (jnp.float64, 1e-13)])
 def test_lp_is_safe_near_1_and_for_large_p(p, dtype, tol):
     domain = LpBall(4, 1.0, p)
-    asked = jnp.asarray(many_directions((4,), scales=15)[:100], dtype)
+    sizes = 10.0 ** np.random.default_rng(1).uniform(-15, 15, (100, 1))
+    asked = jnp.asarray(sizes * some_directions((4,), 100), dtype)
     points = np.asarray(jax.vmap(lambda d: domain.lmo(d).dense())(asked), float)
     largest = np.max(np.abs(asked), axis=1, keepdims=True)
     asked = np.asarray(asked, float) / np.where(largest > 0, largest, 1)
@@ -351,30 +378,10 @@ def test_lp_is_safe_near_1_and_for_large_p(p, dtype, tol):
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_frank_wolfe_reaches_the_optimum(name):
-    domain = DOMAINS[name][0]
-    size = domain.dimension
-    rng = np.random.default_rng(2)
-    factor = np.eye(size) + 0.3 * rng.standard_normal((size, size)) / size**0.5
-    target = float(domain.diameter(2) + 1) * rng.standard_normal(size)
-
-    def loss(x):
-        return jnp.sum((factor @ x.reshape(-1) - target) ** 2)
-
-    def step(x, _):
-        vertex = domain.lmo(jax.grad(loss)(x))
-        move = vertex.dense() - x
-        bend = jnp.sum((factor @ move.reshape(-1)) ** 2)
-        best = jnp.clip(-tree.dot(jax.grad(loss)(x), move) / jnp.where(bend > 0, 2 * bend, 1), 0, 1)
-        return vertex.mix(x, best), None
-
-    found = loss(eqx.filter_jit(lambda: jax.lax.scan(step, domain.start(), length=1000)[0])())
-    x = cp.Variable(domain.shape)
-    distance = cp.sum_squares(factor @ cp.vec(x, order="C") - target)
-    optimum = cp.Problem(cp.Minimize(distance), DOMAINS[name][1](x)).solve(solver=cp.CLARABEL)
-    assert optimum * (1 - 1e-6) <= float(found) <= optimum * (1 + 1e-3)
+    check_frank_wolfe(*DOMAINS[name])
 
 
-@pytest.mark.parametrize("name", [name for name in DOMAINS if name != "spanning trees"])
+@pytest.mark.parametrize("name", [name for name in DOMAINS if name != "matroid of trees"])
 def test_nan_lies_in_no_set(name):
     domain = DOMAINS[name][0]
     one = domain.start().reshape(-1).at[0].set(jnp.nan).reshape(domain.shape)
@@ -404,13 +411,6 @@ def test_capped_projections_keep_the_total_at_any_scale(seed, scale, spread):
 project_many = jax.jit(jax.vmap(onto_capped_simplex))
 
 
-def test_sparse_vertices_combine_like_dense_ones():
-    vertices = batched("exactly 2 of 5", "lmo")(jnp.asarray(many_directions((5,))))
-    points = jax.vmap(lambda vertex: vertex.dense())(vertices)
-    weights = jnp.linspace(-1, 1, len(points))
-    np.testing.assert_allclose(vertices.combine(weights), weights @ points, atol=1e-10)
-
-
 def test_sets_of_one_shape_share_a_compilation():
     traces = []
 
@@ -438,7 +438,7 @@ def test_sets_of_one_shape_share_a_compilation():
 @pytest.mark.parametrize(
     "build, message",
     [
-        (lambda: UnitSimplex(0), "at least one coordinate, got n=0"),
+        (lambda: UnitSimplex(0), "n must be at least 1, got 0"),
         (lambda: CappedSimplex([0.3, 0.3]), "sum of caps must reach total=1.0, got 0.6"),
         (lambda: CappedSimplex([0.3, -1.0]), "caps must not be negative, got -1.0"),
         (lambda: CappedSimplex(0.5), r"caps must be a vector with one number per coordinate, got shape \(\)"),
@@ -454,7 +454,7 @@ def test_sets_of_one_shape_share_a_compilation():
         (lambda: PartitionMatroid([[0, 1], [2]], [1, 2]), "rank of group 1 must lie between 0 and its size 1, got 2"),
         (lambda: PartitionMatroid([[0, 1], [2]], [1]), r"one whole number for each of 2 groups, got \[1\]"),
         (lambda: PartitionMatroid([[0, 1]], [0.5]), r"one whole number for each of 1 groups, got \[0.5\]"),
-        (lambda: matroid(0, bool), "at least one element, got n=0"),
+        (lambda: matroid(0, bool), "n must be at least 1, got 0"),
         (lambda: matroid(2, lambda chosen: True), "one base only is a point, got rank 2 of n=2"),
         (lambda: ZeroOneCube(0), "every size in a shape must be at least 1"),
         (lambda: Diamond([1.0], [0.0]), "lower must not exceed upper, got 1.0 > 0.0"),
@@ -472,7 +472,25 @@ def test_sets_of_one_shape_share_a_compilation():
         (lambda: Ellipsoid(np.eye(2), np.zeros(3)), r"centre must have shape \(2,\), or be a number, got shape \(3,\)"),
         (lambda: Ellipsoid(-np.eye(2)), "must be positive definite, got the eigenvalue -1.0"),
         (lambda: Ellipsoid(np.array([[1.0, 0.5], [0.0, 1.0]])), "must be symmetric, got one that is off by 0.5"),
-        (lambda: HyperSimplex(3, 1).diameter(3), "ord must be 1 or 2, got 3"),
+        (lambda: HyperSimplex(3, 1).diameter(3), "ord must be 1, 2 or inf, got 3"),
+        (lambda: HyperSimplex(5, 2.9), "k must be a whole number, got 2.9"),
+        (lambda: KSparse(4, 2.5, 1.0), "k must be a whole number, got 2.5"),
+        (lambda: Diamond(0, []), "at least one coordinate"),
+        (lambda: LpBall(3, 1.0, "2"), "p must be a number, got '2'"),
+        (lambda: LpBall(3, 1.0, None), "p must be a number, got None"),
+        (lambda: LpBall(3, 1.0, [2]), r"p must be one number, got \[2\]"),
+        (lambda: GroupLassoBall([["a"], [0]], 1.0), "must be a whole number, got 'a'"),
+        (lambda: GroupLassoBall([[0.5], [0]], 1.0), "must be a whole number, got 0.5"),
+        (lambda: GroupLassoBall([[0, 1]], 1.0, p=0.5), "p must be at least 1, got 0.5"),
+        (lambda: GroupMaxBall([[0, 1]], -1.0), "radius must be positive, got -1.0"),
+        (lambda: matroid(3, 5), "must be a function of a list of elements, got 5"),
+        (lambda: matroid(2.5, bool), "n must be a whole number, got 2.5"),
+        (lambda: matroid(3, lambda chosen: 1 / 0), "independent fails for the elements .*ZeroDivisionError"),
+        (
+            lambda: matroid(3, lambda chosen: len(chosen) < 2).contains(jnp.ones(3)),
+            "cannot decide membership in a Matroid",
+        ),
+        (lambda: jax.jit(lambda k: HyperSimplex(3, k).start())(2), "k must be a whole number"),
     ],
 )
 def test_bad_sets_are_refused_in_one_sentence(build, message):

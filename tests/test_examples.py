@@ -1,27 +1,162 @@
-"""The README's example and every file in examples/ run as they stand, in a process of their own."""
+"""The README's example and every file in examples/ run and show what they say; every public part has a citation."""
 
+import importlib.util
+import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+import cocoax as cx
+from cocoax.learners.citations import CITATIONS
+
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 def run(arguments, folder):
     return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs_and_names_the_picture_that_it_writes(example, tmp_path):
-    done = run([str(example), "200"], tmp_path)
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def show(tmp_path, capsys):
+    """Runs an example's `main`, which must name the picture that it writes; returns what it returns."""
+
+    def run_main(name, rounds):
+        found = load(name).main(rounds=rounds, out=tmp_path / "new")
+        printed = capsys.readouterr().out
+        named = re.search(r"wrote (\S+\.png)", printed)
+        assert named, printed
+        assert Path(named.group(1)) == tmp_path / "new" / f"{name}.png"
+        assert Path(named.group(1)).read_bytes().startswith(b"\x89PNG")
+        return found
+
+    return run_main
+
+
+def test_quickstart_runs_and_names_the_picture_that_it_writes(tmp_path):
+    done = run([str(ROOT / "examples" / "quickstart.py"), "200"], tmp_path)
     assert done.returncode == 0, done.stderr
     named = re.search(r"wrote (\S+\.png)", done.stdout)
     assert named, done.stdout
     assert (tmp_path / named.group(1)).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_example_is_tested_here():
+    examples = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert examples == {
+        "quickstart",
+        "your_own_domain",
+        "your_own_learner",
+        "budget_pacing",
+        "portfolio",
+        "routing",
+    }
+
+
+def test_own_domain_finds_the_cheapest_of_all_days():
+    module = load("your_own_domain")
+    days = [
+        np.array(day)
+        for day in itertools.product([0, 1], repeat=9)
+        if all(len(list(run)) >= module.LEAST for on, run in itertools.groupby(day) if on)
+    ]
+    directions = np.random.default_rng(0).standard_normal((20, 9))
+    for direction, found in zip(directions, jax.jit(jax.vmap(jax.grad(module.least_cost)))(directions)):
+        assert np.isclose(found @ direction, min(day @ direction for day in days))
+        assert any(np.array_equal(found, day) for day in days)
+
+
+def test_own_domain_is_learnt_within_its_budget(show):
+    best, game = show("your_own_domain", 400)
+    assert best.gap < 1e-3 * best.value
+    assert game.violation()[-1, 0] < 0
+    assert 0 < game.regret(best)[-1] < 0.05 * best.value  # 0.04 measured
+
+
+def test_own_learner_has_the_best_score_of_the_race(show):
+    table = show("your_own_learner", 400)
+    scores = dict(zip(table["learner"], table["score"]))
+    assert min(scores, key=scores.get) == "Haggler"
+    assert table["gap"].max() < 0.1
+
+
+def test_pacing_spends_its_budget_and_the_proven_constants_overspend(show):
+    best, games = show("budget_pacing", 400)
+    instance_key, *_ = jax.random.split(jax.random.key(0), 3)
+    budget = 400 * cx.problems.pacing(instance_key, budget=0.3).environment.budget
+    spent = {name: 1 + game.violation()[-1, 0] / budget for name, game in games.items()}
+    assert abs(spent["Algorithm 2, theta x 0.001"] - 1) < 0.05
+    assert spent["Algorithm 1 + OCG, as proven"] > 1.5
+    assert best.gap < 1e-3 * abs(best.value)
+
+
+def test_portfolio_states_turnover_from_the_true_holdings(show):
+    best, games, true = show("portfolio", 300)
+    assert best.gap < 1e-3 * abs(best.value)
+    assert best.constraint.mean() < 1e-6
+    stated = {name: game.constraint.mean() + 0.2 for name, game in games.items()}
+    assert true["equal capital"].mean() < stated["equal capital"]  # trades cancel
+    jumps = "Algorithm 1 + OCG, theta x 0.001"
+    assert true[jumps].mean() > stated[jumps]  # moving the capital costs more than cancelling saves
+
+
+def test_routing_learns_routes_within_the_emissions(show):
+    best, games = show("routing", 600)
+    assert best.gap < 1e-3 * best.value
+    scores = {name: game.score(best)[-1] for name, game in games.items()}
+    assert min(scores, key=scores.get) == "ORGFW with a virtual queue"
+
+
+def test_which_learner_states_the_bounds_of_theory_and_the_measured_table():
+    page, measured = ((ROOT / "docs" / name).read_text() for name in ("which_learner.md", "paper_table.md"))
+    rows = {cells[1]: cells for cells in (re.split(r" *\| *", line) for line in page.splitlines()) if len(cells) > 8}
+    sizes = {"diameter": 10.0, "lipschitz": 50.0, "smoothness": 1.0, "constraint_bound": 250.0}
+    ball = cx.theory.pdmfw(1000, dimension=2500, perturbation="ball", **sizes)
+    cube = cx.theory.pdmfw(1000, dimension=2500, **sizes | {"diameter": 500.0, "lipschitz": 6.0})
+    bounds = {'`PDMFW(perturbation="ball")`': ball, "`PDMFW()`, the paper's cube": cube}
+    for primal in (cx.primal.OCG(), cx.primal.OSPF(), cx.primal.ORGFW(), cx.primal.SFTPL(), cx.primal.MFW()):
+        constants = primal.constants(cx.domains.NuclearNormBall((50, 50), radius=5.0))
+        bounds[f"`Blocks({type(primal).__name__}())`"] = cx.theory.algorithm1(1000, constants, **sizes)
+    for name, bound in bounds.items():
+        assert rows[name][7] == f"{float(bound.regret):.1e}".replace("e+0", "e"), name
+    for name, cells in rows.items():
+        if re.fullmatch(r"[\d.]+", cells[8]):
+            assert f"| {cells[8]} ±" in measured, name
+
+
+def test_every_public_learner_primal_and_dual_has_a_citation():
+    kinds = [
+        (cx.learners, cx.learners.AbstractLearner),
+        (cx.primal, cx.primal.AbstractPrimal),
+        (cx.dual, cx.dual.AbstractDual),
+    ]
+    public = {
+        name
+        for room, kind in kinds
+        for name, each in vars(room).items()
+        if isinstance(each, type) and issubclass(each, kind) and not name.startswith(("_", "Abstract"))
+    }
+    assert public == set(CITATIONS)
+
+
+@pytest.mark.parametrize("name", sorted(CITATIONS))
+def test_citation_is_one_bibtex_entry(name):
+    entry = CITATIONS[name]
+    assert re.fullmatch(r"@(article|book|inproceedings|misc|software)\{[\w-]+,\n(  .+\n)+\}", entry)
+    assert entry.count("{") == entry.count("}")
+    assert "title" in entry
+    assert len([line for line in entry.splitlines() if line.endswith(",")]) == entry.count("\n") - 1
 
 
 def test_readme_example_runs_as_printed(tmp_path):

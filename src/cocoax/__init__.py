@@ -12,6 +12,7 @@ from .environment import Sampler as Sampler
 from .errors import CocoaxError as CocoaxError
 from .errors import DomainError as DomainError
 from .errors import InfeasibleError as InfeasibleError
+from .errors import LabError as LabError
 from .errors import LearnerError as LearnerError
 from .errors import ProblemError as ProblemError
 from .game import Game as Game
@@ -25,3 +26,11 @@ from .problem import Problem as Problem
 from .problem import Regularity as Regularity
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name):
+    if name == "lab":  # only on demand: what it is made of takes long to import
+        import importlib
+
+        return importlib.import_module(".lab", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -53,6 +53,8 @@ def real(value, name, error) -> np.ndarray:
         seen = np.asarray(None)
     if not is_numeric(seen.dtype):
         raise error(f"{name} must be a number, got {described(value)}")
+    if np.iscomplexobj(seen):
+        raise error(f"{name} must be real, got complex numbers")
     return seen.astype(float)
 
 

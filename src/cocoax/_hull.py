@@ -1,11 +1,12 @@
-r"""One proximal step over a domain that answers linear minimisation only.
+r"""One proximal step over a domain that answers linear minimisation, and perhaps nothing else.
 
 $\min_{x\in X}\ \max_j(e_j + \langle h_j, x-y\rangle) + \langle c, x-y\rangle + \tfrac L2\|x-y\|^2
   + K\,[\max_i (r_i + \langle a_i, x-y\rangle)]_+$
 
 by column generation: an exact quadratic program over the hull of the vertices found so far, then one LMO call
 that either proves the answer or adds a vertex. On spectral sets and simplices a cold start finds the answer in
-as many calls as it has components, since each residual's best vertex is a component of the answer.
+as many calls as it has components, since each residual's best vertex is a component of the answer. A curved domain
+that projects exactly is asked for that instead.
 """
 
 from typing import NamedTuple
@@ -45,6 +46,12 @@ def _lmo(domain, direction, unravel_like):
 
 
 @eqx.filter_jit
+def _project(domain, point, unravel_like):
+    _, unravel = ravel_pytree(unravel_like)
+    return ravel_pytree(domain.project(unravel(point)))[0]
+
+
+@eqx.filter_jit
 def _contains(domain, point, unravel_like):
     _, unravel = ravel_pytree(unravel_like)
     return domain.contains(unravel(point), 0.0)
@@ -59,6 +66,7 @@ class Hull:
         self.diameter = _diameter(domain)
         self.calls = 0
         self.is_polytope, self.has_interior = self._probe()
+        self.projects = self._can_project()
         self.earlier = self.lmo(np.zeros_like(self.centre))[None]  # a polytope's vertices in use in the step before
 
     def lmo(self, direction):
@@ -70,6 +78,9 @@ class Hull:
             return bool(_contains(self.domain, point, self.like))
         except DomainError:  # an LMO alone cannot tell
             return False
+
+    def nearest(self, point):
+        return np.asarray(_project(self.domain, point, self.like), np.float64)
 
     def step(self, c, L, y, loss, rows, K, accuracy, guess=None) -> Step:
         """The minimiser to within `accuracy` in value. `guess`: weights of all pieces to start from."""
@@ -93,11 +104,14 @@ class Hull:
 
         def project(weights):
             tilted = c + weights @ slopes
-            first = self.lmo(tilted + L * (self.centre - y))[None]
-            _, step = self._generate(tilted, L, y, none, none, K, closer, first)
-            move = step.point - y
+            if self.projects:
+                point = self.nearest(y - tilted / L)
+            else:
+                first = self.lmo(tilted + L * (self.centre - y))[None]
+                _, (point, *_) = self._generate(tilted, L, y, none, none, K, closer, first)
+            move = point - y
             dual = values @ weights + tilted @ move + 0.5 * L * (move @ move)
-            return step.point, values + slopes @ move, dual
+            return point, values + slopes @ move, dual
 
         point, slack, dual = project(weights)
         for _ in range(_ASCENTS):
@@ -136,6 +150,12 @@ class Hull:
             if proven or known or len(vertices) >= _MOST_VERTICES:
                 return vertices, step
             vertices = np.concatenate([vertices, vertex[None]])
+
+    def _can_project(self):
+        try:
+            return bool(np.isfinite(self.nearest(self.centre)).all())
+        except DomainError:
+            return False
 
     def _probe(self):
         """Whether X seems a polytope (directions that are almost the same have the same answer), and whether it

@@ -46,6 +46,13 @@ def norm(x, ord: float = 2):
     return functools.reduce(jnp.maximum, [jnp.max(jnp.abs(leaf), initial=0) for leaf in leaves])
 
 
+def length(x):
+    """The l2 norm where no square may over- or underflow, at the price of a second pass."""
+    largest = norm(x, jnp.inf)
+    shares = jax.tree.map(lambda leaf: leaf / jnp.where(largest > 0, largest, 1).astype(leaf.dtype), x)
+    return largest * norm(shares)
+
+
 def size(x) -> int:
     """Number of entries: the dimension d."""
     return sum(leaf.size for leaf in jax.tree.leaves(x))

@@ -27,3 +27,7 @@ class InfeasibleError(CocoaxError):
         super().__init__(message)
         self.multiplier = multiplier
         self.bound = bound
+
+
+class LabError(CocoaxError):
+    """A study, a file or a command that cannot be run as it was given."""

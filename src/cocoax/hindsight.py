@@ -76,7 +76,7 @@ def hindsight(
     horizon: int | None = None,
     key=None,
 ) -> Comparator:
-    r"""The best fixed decision in hindsight, by linear minimisation only, in float64.
+    r"""The best fixed decision in hindsight, in float64, with a certificate by linear minimisation.
 
     $\min_{x\in X} \sum_{t=1}^T f_t(x)$ subject to $\frac1T\sum_{t=1}^T g_t(x) \le 0$.
 
@@ -90,8 +90,9 @@ def hindsight(
     - `benchmark`: `"mean"` as above, or `"every_round"`: $g_t(x) \le 0$ for every t.
     - `tol`: value and lower bound agree to `tol * max(1, |value|)`, constraints hold to `tol` times their size.
 
-    Runs on the host: call it outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the
-    domain meets the constraints. Warns if the certificate could not be closed to `tol`; the gap that is reported is
+    Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
+    outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
+    constraints. Warns if the certificate could not be closed to `tol`; the gap that is reported is
     always true (for a domain whose `lmo` is exact, and convex functions).
 
     >>> import jax.numpy as jnp

@@ -177,6 +177,8 @@ class Problem(eqx.Module):
                             f"Regularity({need}=..., norm={spelt}))"
                         )
                 return regularity
+        if not needs:
+            return Regularity(norm=norm)
         if not self.regularity:
             raise ProblemError(
                 f"{who} needs {' and '.join(needs)} in the {name} norm; give Problem(regularity="

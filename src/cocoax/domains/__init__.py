@@ -18,6 +18,8 @@ from .fantope import Fantope as Fantope
 from .graphs import Flow as Flow
 from .graphs import MultiCommodityFlow as MultiCommodityFlow
 from .graphs import ShortestPath as ShortestPath
+from .groups import GroupLassoBall as GroupLassoBall
+from .groups import GroupMaxBall as GroupMaxBall
 from .intersection import Intersection as Intersection
 from .knapsacks import CappedSimplex as CappedSimplex
 from .knapsacks import ReverseKnapsack as ReverseKnapsack
@@ -49,6 +51,5 @@ from .transforms import Scale as Scale
 from .transforms import Translate as Translate
 from .weighted import Diamond as Diamond
 from .weighted import Ellipsoid as Ellipsoid
-from .weighted import GroupLassoBall as GroupLassoBall
 from .wrappers import Cached as Cached
 from .wrappers import Counted as Counted

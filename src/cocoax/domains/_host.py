@@ -11,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, check_norm
+from ._units import equilibrate
+from .base import AbstractDomain, floating
 from .vertices import Dense
 
 _LARGEST_TIGHT = 256
@@ -22,6 +24,9 @@ _SOLVER = {
     "parallel": "off",
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
+    "mip_feasibility_tolerance": 1e-9,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 0.0,
 }
 
 
@@ -43,14 +48,10 @@ class AbstractHosted(AbstractDomain):
         point = on_host(self.oracle.minimise, (self.dimension,), direction.reshape(-1))
         return Dense(point.reshape(self.shape))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
     def start(self):
         return self.middle
 
     def diameter(self, ord):
-        check_norm(ord)
         return self.widths[ord - 1]
 
     def contains(self, x, tol=1e-6):
@@ -66,33 +67,43 @@ class LinearProgram:
 
     def __init__(self, matrix, rows, bounds, *, empty="the polytope is empty: no x meets all of its constraints"):
         self.size = matrix.shape[1]
-        self._matrix, self._rows, self._bounds, self._unit = _equilibrate(matrix, rows, bounds)
-        self._model = _model(self._matrix, self._rows, self._bounds)
+        self._matrix, self._rows, self._bounds, self._units = equilibrate(matrix, rows, bounds)
+        self._model = model_of(self._matrix, self._rows, self._bounds)
         self._lock = threading.Lock()
-        if _run(self._model, np.zeros(self.size)) is None:
+        if minimiser(self._model, np.zeros(self.size)) is None:
             raise DomainError(empty)
         self._basis = _copy(self._model.getBasis())
+
+    def __fingerprint__(self):
+        """What makes it what it is, for `lab`: the solver's own memory does not."""
+        matrix = self._matrix.tocoo()
+        return matrix.shape, matrix.coords, matrix.data, self._rows, self._bounds, self._units
+
+    @property
+    def box(self):
+        """A box around the set."""
+        return self._units * self._box[0], self._units * self._box[1]
 
     @property
     def middle(self):
         """A point well inside: the average of the vertices that the search for a box has met."""
-        return self._unit * self._box[2]
+        return self._units * np.clip(np.mean(self._corners, axis=0), *self._bounds)
 
     def minimise(self, directions):
         """A vertex for each direction; NaN for one that is not finite."""
         with self._lock:
             points = [self._solve(direction) for direction in directions.reshape(-1, self.size)]
-        return self._unit * np.asarray(points).reshape(directions.shape)
+        return self._units * np.asarray(points).reshape(directions.shape)
 
     def violation(self, points):
-        """By how much a constraint is broken, over what moving each entry by the size of the set can change."""
-        flat = points.reshape(-1, self.size).astype(float) / self._unit
+        """By how much a constraint is broken, over the size of the set: for a bound that of the largest entry of a
+        vertex met, for a row that of the sum of its terms."""
+        flat = points.reshape(-1, self.size).astype(float) / self._units
         images = (self._matrix @ flat.T).T
-        reach = np.abs(self._box[:2]).max() or 1.0
-        row_sizes = reach * np.maximum(abs(self._matrix).sum(axis=1), 1)
+        rows, bounds = self._sizes
         broken = [
             excess.max(axis=1, initial=0)
-            for values, (low, high), sizes in ((images, self._rows, row_sizes), (flat, self._bounds, reach))
+            for values, (low, high), sizes in ((images, self._rows, rows), (flat, self._bounds, bounds))
             for excess in ((low - values) / sizes, (values - high) / sizes)
         ]
         return np.max(broken, axis=0).reshape(points.shape[:-1])
@@ -106,24 +117,24 @@ class LinearProgram:
         from scipy import sparse
 
         eye, none = sparse.eye_array(self.size), np.full(self.size, -np.inf)
-        lower, upper, _ = self._box
+        lower, upper = self._box[:2]
         width = upper - lower
-        model = _model(
+        model = model_of(
             sparse.block_array([[self._matrix, None], [-eye, eye], [eye, eye]], format="csc"),
             (np.r_[self._rows[0], none, none], np.r_[self._rows[1], -lower, upper]),
             (np.r_[self._bounds[0], 0 * width], np.r_[self._bounds[1], width]),
         )
-        gains = np.ones(self.size), width / (width.max() or 1)
-        plain, weighted = (_run(model, np.r_[0 * width, -gain])[self.size :] for gain in gains)
-        return self._unit * np.array([2 * plain.sum(), np.sqrt(2 * (width @ weighted))])
+        unit = self._units.max()
+        gains = self._units / unit, (self._units / unit) ** 2 * width
+        plain, weighted = (gain @ minimiser(model, np.r_[0 * width, _near_one(-gain)])[self.size :] for gain in gains)
+        return unit * np.minimum([2 * plain, np.sqrt(2 * weighted)], 2 * plain)
 
     def _solve(self, direction):
-        scale = np.abs(direction).max()
-        if not np.isfinite(scale):
+        if not np.isfinite(direction).all():
             return np.full(self.size, np.nan)
         self._model.clearSolver()
         self._model.setBasis(self._basis)
-        point = _run(self._model, direction.astype(float) / (scale or 1))
+        point = minimiser(self._model, _near_one(_near_one(direction.astype(float)) * self._units))
         if point is None:
             raise DomainError(f"HiGHS found no minimum: it answered {self._model.getModelStatus().name}")
         return np.clip(point, *self._bounds)
@@ -131,40 +142,38 @@ class LinearProgram:
     @functools.cached_property
     def _box(self):
         """The smallest box around the set (of more than 256 variables: only the bounds that are missing), and
-        the average of its vertices on the box."""
+        vertices, those on the box among them."""
         lower, upper = (np.array(bound, float) for bound in self._bounds)
         tight, corners = self.size <= _LARGEST_TIGHT, []
         for bound, sign, side in ((lower, 1.0, "lower"), (upper, -1.0, "upper")):
             for i in np.flatnonzero(tight | ~np.isfinite(bound)):
-                corner = _run(self._model, np.where(np.arange(self.size) == i, sign, 0.0))
+                corner = minimiser(self._model, np.where(np.arange(self.size) == i, sign, 0.0))
                 if corner is None:
                     raise DomainError(f"the polytope is unbounded: entry {i} has no {side} bound")
                 bound[i] = corner[i]
                 corners.append(corner)
-        corners += [_run(self._model, cost) for cost in np.random.default_rng(0).standard_normal((16, self.size))]
-        return lower, upper, np.clip(np.mean(corners, axis=0), *self._bounds)
+        corners += [minimiser(self._model, cost) for cost in np.random.default_rng(0).standard_normal((16, self.size))]
+        return lower, upper, np.array(corners)
 
+    @property
+    def _corners(self):
+        return self._box[2]
 
-def _equilibrate(matrix, rows, bounds):
-    """The constraints with rows of size 1 and right-hand sides of size 1, as HiGHS's tolerances expect, and the
-    unit that x is then measured in; all factors are powers of two, so that nothing is rounded."""
-    from scipy import sparse
-
-    largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
-    factors = _power_of_two(largest)
-    rows = [side / factors for side in rows]
-    sides = np.abs(np.concatenate([*rows, *bounds]))
-    unit = float(_power_of_two(sides.max(where=np.isfinite(sides), initial=0)))
-    scaled = sparse.csc_array(sparse.diags_array(1 / factors) @ matrix)
-    return scaled, [side / unit for side in rows], [bound / unit for bound in bounds], unit
-
-
-def _power_of_two(sizes):
-    return np.exp2(np.floor(np.log2(np.where(sizes > 0, sizes, 1))))
+    @functools.cached_property
+    def _sizes(self):
+        """What rows and bounds are measured by."""
+        reach = np.abs(self._units * self._corners).max() or 1.0
+        bounds = reach / self._units
+        largest = (abs(self._matrix) * bounds).max(axis=1).toarray().ravel() if self._matrix.nnz else 1.0
+        rows = (abs(self._matrix) @ np.abs(self._corners).T).max(axis=1)
+        rows = np.where(rows > 1e-9, rows, largest)  # no vertex met has terms in the others
+        return np.where(rows > 0, rows, 1), bounds
 
 
 def on_host(function, shape, x, *data):
-    """`function(x, *data)` in NumPy, called once for a batch of x, which then has leading axes; `data` has none."""
+    """`function(x, *data)` in NumPy, called once for a batch of x, which then has leading axes; `data` has none.
+
+    It is constant where it is differentiated, as the vertices of polytopes are, almost everywhere."""
 
     def call(x, *data):
         x, *data = (np.asarray(leaf) for leaf in (x, *data))
@@ -178,8 +187,15 @@ def on_host(function, shape, x, *data):
             found = found.reshape(axes + shape)
         return np.asarray(found, x.dtype)
 
+    x = jax.lax.stop_gradient(jnp.asarray(x, floating(x)))
+    if not tree.is_traced(x, *data):  # so that an error reaches the user as it is
+        return jnp.asarray(call(x, *data))
     answer = jax.ShapeDtypeStruct(shape, x.dtype)
     return jax.pure_callback(call, answer, x, *data, vmap_method="expand_dims")
+
+
+def _near_one(cost):
+    return cost / (np.abs(cost).max() or 1)
 
 
 def needs(module, extra) -> Any:
@@ -191,8 +207,8 @@ def needs(module, extra) -> Any:
         raise DomainError(f"this domain needs {package}: pip install 'cocoax[{extra}]'") from None
 
 
-def _model(matrix, rows, bounds):
-    """The constraints as HiGHS holds them."""
+def model_of(matrix, rows, bounds, whole=None):
+    """The constraints as HiGHS holds them, with the variables that must be whole numbers."""
     highspy = needs("highspy", "lp")
     model, program = highspy.Highs(), highspy.HighsLp()
     for option, value in _SOLVER.items():
@@ -204,11 +220,15 @@ def _model(matrix, rows, bounds):
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr, matrix.indices
     program.a_matrix_.value_ = matrix.data
-    model.passModel(program)
+    if whole is not None:
+        kinds = highspy.HighsVarType
+        program.integrality_ = [kinds.kInteger if each else kinds.kContinuous for each in whole]
+    if model.passModel(program) == highspy.HighsStatus.kError:
+        raise DomainError("HiGHS refused the constraints: lower bounds must be below inf, and upper ones above -inf")
     return model
 
 
-def _run(model, cost) -> Any:
+def minimiser(model, cost) -> Any:
     """A minimiser of the cost, or None where there is none."""
     model.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
     model.run()

@@ -11,56 +11,68 @@ import numpy as np
 from jaxtyping import Array, Float
 
 _STEPS = 32
-_RESTARTS = 100
+_KEPT = 16
 _NUDGE = 0.01
+_SEED = 2  # vertices hold the directions of other seeds: no search begins at one
 
 
 class Ritz(NamedTuple):
-    """The best eigenvector that a Krylov space holds."""
+    """The best eigenvectors that a space holds, the best first, and how far that one is from being one."""
 
-    vector: Float[Array, " n"]
+    vectors: Float[Array, "k n"]
+    images: Float[Array, "k n"]
+    rest: Float[Array, " n"]  # A q - theta q
     residual: Float[Array, ""]  # |A q - theta q| / |A|
 
 
-def lanczos(product: Callable, first: Float[Array, " n"], steps: int) -> Ritz:
-    r"""The top Ritz pair $(\theta, q)$ of A on $\mathrm{span}\{q_1, Aq_1, \dots, A^{k-1}q_1\}$.
+def lanczos(product: Callable, first: Float[Array, " n"], steps: int) -> Float[Array, " n"]:
+    r"""The top Ritz vector of A on $\mathrm{span}\{q_1, Aq_1, \dots, A^{k-1}q_1\}$."""
+    nothing = jnp.zeros((0, first.size), first.dtype)
+    basis, images = _krylov_space(product, first, steps, nothing, nothing)
+    return unit(_ritz(basis, images, 1).vectors[0])
 
-    If the space has fewer dimensions than steps, the missing vectors are zero, and their diagonal entries lie
-    below the Rayleigh quotient of $q_1$: none can pass for the top.
+
+def top_eigenvector(product: Callable, decompose: Callable, n: int, dtype) -> Float[Array, " n"]:
+    r"""Lanczos with thick restarts (Wu, Simon, 2000), or `decompose()` once that would have been cheaper.
+
+    A restart keeps the best Ritz vectors, and goes on from the residual of the first. A search stops if that is at
+    rounding, which bounds the distance to *some* eigenvalue. To be the top one is then almost certain, not proven:
+    every restart also looks into a new fixed random direction, and one restart at least is made. A decomposition
+    takes about as long as n products: where a search has made so many, the top eigenvalues lie too close together.
     """
-    basis, images, missing = _krylov_space(product, first, steps)
-    restricted = basis @ images.T
-    quotient = restricted[0, 0]
-    below = quotient - 1 - jnp.abs(quotient)
-    values, vectors = jnp.linalg.eigh(restricted + jnp.diag(jnp.where(missing, below, 0)))
-    vector, image = vectors[:, -1] @ basis, vectors[:, -1] @ images
-    largest = jnp.max(jnp.linalg.norm(images, axis=1))
-    residual = jnp.linalg.norm(image - values[-1] * vector) / jnp.where(largest > 0, largest, 1)
-    return Ritz(unit(vector), residual)
+    tolerance = max(1e-9, 16 * float(jnp.finfo(dtype).eps))
+    key = jax.random.key(_SEED)
 
-
-def top_eigenvector(product: Callable, first: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Lanczos, restarted until the relative residual, which bounds the eigenvalue's error, is at rounding."""
-    tolerance = max(1e-9, 8 * float(jnp.finfo(first.dtype).eps))
+    def converged(ritz):
+        return ritz.residual <= tolerance
 
     def go_on(state):
         ritz, restarts = state
-        return (ritz.residual > tolerance) & (restarts < _RESTARTS)
+        return (restarts < 2) | (~converged(ritz) & (restarts * _STEPS < n))
 
     def restart(state):
         ritz, restarts = state
-        return lanczos(product, ritz.vector, _STEPS), restarts + 1
+        drawn = unit(jax.random.normal(jax.random.fold_in(key, restarts), (n,), dtype))
+        first = _new_direction(unit(ritz.rest) + _NUDGE * drawn, ritz.vectors)
+        basis, images = _krylov_space(product, first, _STEPS, ritz.vectors, ritz.images)
+        return _ritz(basis, images, _KEPT), restarts + 1
 
-    unknown = Ritz(first, jnp.asarray(jnp.inf, first.dtype))
+    nothing = jnp.zeros((_KEPT, n), dtype)
+    unknown = Ritz(nothing, nothing, nothing[0], jnp.asarray(jnp.inf, dtype))
     ritz, _ = jax.lax.while_loop(go_on, restart, (unknown, jnp.asarray(0)))
-    return ritz.vector
+    # a loop, because in a batch both sides of a condition are always computed
+    vector, _ = jax.lax.while_loop(
+        lambda state: ~state[1], lambda _: (decompose(), jnp.asarray(True)), (unit(ritz.vectors[0]), converged(ritz))
+    )
+    return vector
 
 
 def ritz_range(product: Callable, first: Float[Array, " n"], steps: int):
     """The lowest and highest Ritz values on the Krylov space of `first`: both lie between A's eigenvalues."""
-    basis, images, missing = _krylov_space(product, first, steps)
+    nothing = jnp.zeros((0, first.size), first.dtype)
+    basis, images = _krylov_space(product, first, steps, nothing, nothing)
     restricted = basis @ images.T
-    values = jnp.linalg.eigvalsh(restricted + jnp.diag(jnp.where(missing, restricted[0, 0], 0)))
+    values = jnp.linalg.eigvalsh(restricted + jnp.diag(jnp.where(_missing(basis), restricted[0, 0], 0)))
     return values[0], values[-1]
 
 
@@ -108,19 +120,22 @@ def power(product: Callable, first: Array, steps: int, normalise: Callable) -> A
 
 
 def scaled_products(matrix, first):
-    """Products with the matrix over |matrix first|_inf and with its transpose, and whether that is zero.
+    """Products of unit vectors with the matrix over |matrix first|_inf and with its transpose, and whether that is
+    zero.
 
-    Vectors are scaled, since another pass over the matrix would cost as much as a product.
+    Vectors are scaled, since another pass over the matrix would cost as much as a product, and made short, so that
+    no product overflows.
     """
-    largest = jnp.max(jnp.abs(matrix @ first))
+    short = 0.5 / max(matrix.shape) ** 0.5
+    largest = jnp.max(jnp.abs(matrix @ (short * first)))
     zero = largest <= jnp.finfo(matrix.dtype).tiny
     largest = jnp.where(zero, 1, largest)
-    return lambda x: (matrix @ x) / largest, lambda x: (x @ matrix) / largest, zero
+    return lambda x: (matrix @ (short * x)) / largest, lambda x: ((short * x) @ matrix) / largest, zero
 
 
 def nudged(guess: Array, dtype) -> Array:
     """The guess with a little fixed randomness: one orthogonal to the answer would otherwise never turn."""
-    return (guess + _NUDGE * fixed_directions(guess.shape)).astype(dtype)
+    return (guess + _NUDGE * fixed_directions(guess.shape, _SEED)).astype(dtype)
 
 
 def fixed_directions(shape: tuple[int, ...], seed=0) -> Array:
@@ -135,9 +150,10 @@ def unit(x: Float[Array, " n"]) -> Float[Array, " n"]:
     return x / jnp.where(length > 0, length, 1)
 
 
-def _krylov_space(product, first, steps):
-    """An orthonormal basis as rows, its images, and which rows are missing, since the space has fewer dimensions."""
-    steps = min(steps, first.size)
+def _krylov_space(product, first, steps, basis, images):
+    """Orthonormal rows that span the given ones and a Krylov space, and their images. If the space has fewer
+    dimensions than rows, the others are zero."""
+    known, steps = len(basis), min(steps, first.size)
 
     def extend(k, spaces):
         basis, images = spaces
@@ -145,9 +161,27 @@ def _krylov_space(product, first, steps):
         return basis.at[k].set(vector), images.at[k].set(product(vector))
 
     empty = jnp.zeros((steps, first.size), first.dtype)
-    spaces = empty.at[0].set(first), empty.at[0].set(product(first))
-    basis, images = jax.lax.fori_loop(1, steps, extend, spaces)
-    return basis, images, jnp.all(basis == 0, axis=1)
+    spaces = (
+        jnp.concatenate([basis, empty.at[0].set(first)]),
+        jnp.concatenate([images, empty.at[0].set(product(first))]),
+    )
+    return jax.lax.fori_loop(known + 1, known + steps, extend, spaces)
+
+
+def _ritz(basis, images, count):
+    """Zero rows count as eigenvectors below all others: none can pass for the top."""
+    restricted = basis @ images.T
+    below = jnp.where(_missing(basis), -1 - jnp.linalg.norm(restricted), 0)
+    values, shares = jnp.linalg.eigh(restricted + jnp.diag(below))
+    largest = jnp.max(jnp.linalg.norm(images, axis=1))
+    best = shares.T[::-1][:count]
+    vectors, images = best @ basis, best @ images
+    rest = images[0] - values[-1] * vectors[0]
+    return Ritz(vectors, images, rest, jnp.linalg.norm(rest) / jnp.where(largest > 0, largest, 1))
+
+
+def _missing(basis):
+    return jnp.all(basis == 0, axis=1)
 
 
 def _new_direction(x, basis):

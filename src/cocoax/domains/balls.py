@@ -7,15 +7,34 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .. import _check as check
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, check_norm, number
+from ._arguments import as_shape, number, scalar
+from .base import AbstractDomain
 from .simplices import onto_simplex
 from .vertices import Dense, OneHot, Signs
 
 
-class L1Ball(AbstractDomain):
+class AbstractBall(AbstractDomain):
+    """The points, of any shape, whose norm is at most r; the norm does not mind the order of the entries."""
+
+    axes = 1
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    radius: Float[Array, ""]
+
+    def __init__(self, shape, radius):
+        self.sizes = as_shape(shape)
+        self.radius = scalar(radius, "radius", positive=True)
+
+    @property
+    def shape(self):
+        return self.sizes
+
+    def start(self):
+        return jnp.zeros(self.shape)
+
+
+class L1Ball(AbstractBall):
     r"""$X = \{x : \sum_i |x_i| \le r\}$, of any shape.
 
     >>> import jax.numpy as jnp
@@ -24,30 +43,15 @@ class L1Ball(AbstractDomain):
     [0.0, 2.0, 0.0]
     """
 
-    sizes: tuple[int, ...] = eqx.field(static=True)
-    radius: Float[Array, ""]
-
     def __init__(self, shape, radius):
-        self.sizes = as_shape(shape)
-        self.radius = number(radius, "radius", positive=True)
-
-    @property
-    def shape(self):
-        return self.sizes
+        super().__init__(shape, radius)
 
     def lmo(self, direction, guess=None):
         radius = self.radius.astype(direction.dtype)
         index = jnp.argmax(jnp.abs(direction))
         return OneHot(index, jnp.where(direction.reshape(-1)[index] > 0, -radius, radius), self.shape)
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
-    def start(self):
-        return jnp.zeros(self.shape)
-
     def diameter(self, ord):
-        check_norm(ord)
         return 2 * self.radius
 
     def contains(self, x, tol=1e-6):
@@ -57,7 +61,7 @@ class L1Ball(AbstractDomain):
         return onto_l1_ball(x, self.radius.astype(x.dtype))
 
 
-class L2Ball(AbstractDomain):
+class L2Ball(AbstractBall):
     r"""$X = \{x : \sum_i x_i^2 \le r^2\}$, of any shape.
 
     >>> import jax.numpy as jnp
@@ -66,30 +70,15 @@ class L2Ball(AbstractDomain):
     [-3.0, 4.0]
     """
 
-    sizes: tuple[int, ...] = eqx.field(static=True)
-    radius: Float[Array, ""]
-
     def __init__(self, shape, radius):
-        self.sizes = as_shape(shape)
-        self.radius = number(radius, "radius", positive=True)
-
-    @property
-    def shape(self):
-        return self.sizes
+        super().__init__(shape, radius)
 
     def lmo(self, direction, guess=None):
         direction, zero = rescale(direction)
         direction = jnp.where(zero, 1, direction)
         return Dense((-self.radius.astype(direction.dtype) / tree.norm(direction)) * direction)
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
-    def start(self):
-        return jnp.zeros(self.shape)
-
     def diameter(self, ord):
-        check_norm(ord)
         return {1: 2 * math.prod(self.shape) ** 0.5, 2: 2.0}[ord] * self.radius
 
     def contains(self, x, tol=1e-6):
@@ -99,10 +88,10 @@ class L2Ball(AbstractDomain):
         radius = self.radius.astype(x.dtype)
         outside, _ = rescale(x)  # so that squares of large entries do not overflow
         on_sphere = (radius / jnp.maximum(tree.norm(outside), 1)) * outside
-        return jnp.where(tree.norm(x) <= radius, x, on_sphere)
+        return jnp.where(tree.norm(x / radius) <= 1, x, on_sphere)
 
 
-class LinfBall(AbstractDomain):
+class LinfBall(AbstractBall):
     r"""$X = \{x : \max_i |x_i| \le r\}$, of any shape.
 
     >>> import jax.numpy as jnp
@@ -111,28 +100,13 @@ class LinfBall(AbstractDomain):
     [-2.0, 2.0, -2.0]
     """
 
-    sizes: tuple[int, ...] = eqx.field(static=True)
-    radius: Float[Array, ""]
-
     def __init__(self, shape, radius):
-        self.sizes = as_shape(shape)
-        self.radius = number(radius, "radius", positive=True)
-
-    @property
-    def shape(self):
-        return self.sizes
+        super().__init__(shape, radius)
 
     def lmo(self, direction, guess=None):
         return Signs(direction <= 0, self.radius.astype(direction.dtype))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
-    def start(self):
-        return jnp.zeros(self.shape)
-
     def diameter(self, ord):
-        check_norm(ord)
         return 2 * math.prod(self.shape) ** (1 / ord) * self.radius
 
     def contains(self, x, tol=1e-6):
@@ -164,6 +138,8 @@ class Box(AbstractDomain):
             raise DomainError(
                 f"lower and upper must have one shape, or one of them be a number, got {shapes}"
             ) from None
+        if self.lower.size == 0:
+            raise DomainError(f"a box needs at least one coordinate, got shape {self.lower.shape}")
         if not tree.is_traced(lower, upper):
             low, high = np.broadcast_arrays(np.asarray(lower), np.asarray(upper))
             if np.any(low > high):
@@ -186,8 +162,8 @@ class Box(AbstractDomain):
         return self.lower + (self.upper - self.lower) / 2
 
     def diameter(self, ord):
-        check_norm(ord)
-        return tree.norm(self.upper - self.lower, ord)
+        widths = self.upper - self.lower
+        return tree.length(widths) if ord == 2 else tree.norm(widths, ord)
 
     def contains(self, x, tol=1e-6):
         lower, upper = self._bounds(x.dtype)
@@ -223,12 +199,3 @@ def rescale(direction):
     largest = jnp.max(jnp.abs(direction))
     zero = largest <= jnp.finfo(direction.dtype).tiny
     return direction / jnp.where(zero, 1, largest), zero
-
-
-def as_shape(shape) -> tuple[int, ...]:
-    """A shape as a tuple of positive sizes; a number is one axis."""
-    sizes = shape if isinstance(shape, tuple | list) else (shape,)
-    shape = tuple(check.whole(size, "every size in a shape", DomainError) for size in sizes)
-    if any(size < 1 for size in shape):
-        raise DomainError(f"every size in a shape must be at least 1, got {shape}")
-    return shape

@@ -3,12 +3,13 @@
 import abc
 import functools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.errors import ConcretizationTypeError, TracerArrayConversionError, TracerIntegerConversionError
 from jaxtyping import Array
 
 from .. import _check as check
@@ -19,17 +20,44 @@ Point = Any
 """A decision: an array, or a PyTree of arrays."""
 
 
-def number(value, name, *, positive=False):
-    """A parameter of a set as an array, checked where its value can be seen."""
-    if not tree.is_traced(value):
-        seen = check.real(value, name, DomainError)
-        if not np.all(np.isfinite(seen)):
-            raise DomainError(f"{name} must be finite, got {value}")
-        if positive and seen.ndim > 0:
-            raise DomainError(f"{name} must be one number, got shape {seen.shape}")
-        if positive and not seen > 0:
-            raise DomainError(f"{name} must be positive, got {value}")
-    return jnp.asarray(value, dtype=float)
+def of_points(name):
+    """A method, given its point as arrays that have the domain's shape."""
+    what, may_be_infinite = "direction" if name in ("lmo", "support") else "point", name == "contains"
+
+    def wrap(method):
+        @functools.wraps(method)
+        def checked(self, point, *args, **options):
+            return method(self, _as_point(self, point, what, may_be_infinite), *args, **options)
+
+        return checked
+
+    return wrap
+
+
+def in_a_norm(method):
+    """A diameter, given one of the norms; in the linf norm it needs no method of its own."""
+
+    @functools.wraps(method)
+    def checked(self, ord):
+        if not (isinstance(ord, int | float | np.number) and ord in (1, 2, math.inf)):
+            raise DomainError(f"a diameter is asked in the l1, l2 or linf norm: ord must be 1, 2 or inf, got {ord!r}")
+        return _widest(self) if ord == math.inf else method(self, int(ord))
+
+    return checked
+
+
+def built(init):
+    """A constructor that says so where it would have to look at what is being traced."""
+
+    @functools.wraps(init)
+    def checked(self, *args, **options):
+        try:
+            init(self, *args, **options)
+        except (TracerArrayConversionError, ConcretizationTypeError, TracerIntegerConversionError):
+            kind = type(self).__name__
+            raise DomainError(f"{kind} must be built outside jit, grad and vmap, from numbers that are known") from None
+
+    return checked
 
 
 class AbstractVertex(eqx.Module):
@@ -57,14 +85,19 @@ class AbstractDomain(eqx.Module):
     """A compact convex set X. `lmo` and `diameter` are all that a projection-free method needs.
 
     Numbers (radii, bounds) are arrays, so that sets of one shape share one compilation; shapes are static.
-    Answers carry the dtype of the direction that was asked. `lmo`, `contains` and `project` refuse points of another
-    shape; the first and the last also refuse what is not finite, where that can be seen (not in compiled code).
+    Answers carry the dtype of the direction that was asked. `lmo`, `support`, `contains` and `project` take lists and
+    NumPy arrays too, and refuse points of another shape; all but `contains` also refuse what is not finite, where
+    that can be seen (not in compiled code).
     """
+
+    axes: ClassVar[int | None] = None
+    """How many of the first entries stand for all: symmetries of X carry every other entry to one of them."""
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        for name in {"lmo", "contains", "project"} & vars(cls).keys():
-            setattr(cls, name, _of_points(vars(cls)[name], name))
+        for name, wrap in _WRAPPERS.items():
+            if name in vars(cls):
+                setattr(cls, name, wrap(vars(cls)[name]))
 
     @property
     @abc.abstractmethod
@@ -80,13 +113,17 @@ class AbstractDomain(eqx.Module):
     def lmo(self, direction: Point, guess: AbstractVertex | None = None) -> AbstractVertex:
         """A vertex that minimises <direction, v> over X. `guess` is an earlier answer to start from."""
 
-    @abc.abstractmethod
     def vertex(self) -> AbstractVertex:
         """Some vertex: the first guess."""
+        return self.lmo(jax.tree.map(jnp.zeros, self.shape, is_leaf=tree.is_shape))
 
     @abc.abstractmethod
-    def diameter(self, ord: int) -> Array:
-        """max |x - y| over X in the l1 (`ord=1`) or l2 (`ord=2`) norm."""
+    def diameter(self, ord: Any) -> Array:
+        """max |x - y| over X in the l1 (`ord=1`), l2 (`ord=2`) or linf (`ord=inf`) norm.
+
+        A subclass answers for 1 and 2. The linf one is max_i h(e_i) + h(-e_i) with the support h, always exact, at
+        the price of two LMO calls for each entry, or for each of the first `axes`.
+        """
 
     @abc.abstractmethod
     def contains(self, x: Point, tol: float = 1e-6) -> Array:
@@ -96,9 +133,10 @@ class AbstractDomain(eqx.Module):
         """A point of X to begin with."""
         return self.vertex().dense()
 
+    @of_points("support")
     def support(self, direction: Point):
-        """max <direction, v> over X."""
-        return self.lmo(tree.scale(-1.0, direction)).dot(direction)
+        """max <direction, v> over X. Its gradient is the vertex that attains it, ties included."""
+        return _support(direction, self)
 
     def project(self, x: Point) -> Point:
         """The nearest point of X in the l2 norm, where that is cheap and exact."""
@@ -127,15 +165,8 @@ class AbstractDomain(eqx.Module):
         return Intersection(self, A, b)
 
 
-def _of_points(method, name):
-    """The method, given its point as arrays that have the domain's shape."""
-    what, may_be_infinite = "direction" if name == "lmo" else "point", name == "contains"
-
-    @functools.wraps(method)
-    def checked(self, point, *args, **options):
-        return method(self, _as_point(self, point, what, may_be_infinite), *args, **options)
-
-    return checked
+_WRAPPERS = {name: of_points(name) for name in ("lmo", "support", "contains", "project")}
+_WRAPPERS |= {"diameter": in_a_norm, "__init__": built}
 
 
 def _as_point(domain, given, what, may_be_infinite):
@@ -150,13 +181,47 @@ def _as_point(domain, given, what, may_be_infinite):
             check.real(leaf, f"a {what}", DomainError)
         if jnp.shape(leaf) != shape:
             raise DomainError(f"a {what} for this {kind} must have shape {shape}, got {jnp.shape(leaf)}")
+        if jnp.iscomplexobj(leaf):
+            raise DomainError(f"a {what} must be real, got complex numbers")
         if not (may_be_infinite or tree.is_traced(leaf) or np.isfinite(np.asarray(leaf)).all()):
             raise DomainError(f"a {what} must be finite, got NaN or infinity")
-    dtypes = [jnp.result_type(leaf) for leaf in leaves]
-    kinds = [dtype if jnp.issubdtype(dtype, jnp.floating) else float for dtype in dtypes]
-    return jax.tree.unflatten(structure, [jnp.asarray(leaf, kind) for leaf, kind in zip(leaves, kinds)])
+    return jax.tree.unflatten(structure, [jnp.asarray(leaf, floating(leaf)) for leaf in leaves])
 
 
-def check_norm(ord):
-    if ord not in (1, 2):
-        raise DomainError(f"diameter is known in the l1 and l2 norms, ord must be 1 or 2, got {ord}")
+def floating(x):
+    """The dtype of x where that is a floating one, else the default."""
+    dtype = jnp.result_type(x)
+    return dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.result_type(float)
+
+
+@eqx.filter_custom_jvp
+def _support(direction, domain):
+    return domain.lmo(tree.scale(-1.0, direction)).dot(direction)
+
+
+@_support.def_jvp
+def _support_jvp(primals, tangents):
+    (direction, domain), (moved, domain_moved) = primals, tangents
+    vertex = domain.lmo(tree.scale(-1.0, direction))
+    tangent = vertex.dot(jax.tree.map(lambda d, t: jnp.zeros_like(d) if t is None else t, direction, moved))
+    if jax.tree.leaves(domain_moved):
+        fixed = jax.lax.stop_gradient(direction)
+        tangent += eqx.filter_jvp(lambda X: X.lmo(tree.scale(-1.0, fixed)).dot(fixed), (domain,), (domain_moved,))[1]
+    return vertex.dot(direction), tangent
+
+
+def _widest(domain):
+    shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
+    splits = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+
+    def extent(i):
+        parts = jnp.split((jnp.arange(domain.dimension) == i).astype(float), splits)
+        axis = jax.tree.unflatten(structure, [part.reshape(shape) for part, shape in zip(parts, shapes)])
+        return domain.support(axis) + domain.support(tree.scale(-1.0, axis))
+
+    count = min(domain.axes or domain.dimension, domain.dimension)
+    return jnp.max(jax.lax.map(extent, jnp.arange(count), batch_size=min(count, 64)))
+
+
+def undecided(domain):
+    return DomainError(f"an LMO alone cannot decide membership in a {type(domain).__name__}")

@@ -14,7 +14,8 @@ from jaxtyping import Array, Float
 from .. import _check as check
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, Point, check_norm, number
+from ._arguments import number, scalar
+from .base import AbstractDomain, Point
 from .vertices import Dense, ProductVertex
 
 
@@ -31,14 +32,12 @@ class Product(AbstractDomain):
 
     blocks: Any
 
-    def __init__(self, tree):
-        blocks = jax.tree.leaves(tree, is_leaf=_is_domain)
-        if not blocks:
+    def __init__(self, blocks):
+        self.blocks = blocks
+        if not self._leaves():
             raise DomainError("a product needs at least one domain, got none")
-        for block in blocks:
-            if not _is_domain(block):
-                raise DomainError(f"every leaf of a product must be a domain, got {type(block).__name__}")
-        self.blocks = tree
+        for block in self._leaves():
+            check.instance(block, AbstractDomain, DomainError, "every leaf of a product must be a domain")
 
     @property
     def shape(self):
@@ -56,7 +55,6 @@ class Product(AbstractDomain):
         return self._map(lambda block: block.start())
 
     def diameter(self, ord):
-        check_norm(ord)
         widths = [block.diameter(ord) ** ord for block in self._leaves()]
         return functools.reduce(operator.add, widths) ** (1 / ord)
 
@@ -95,6 +93,9 @@ class FromLMO(AbstractDomain):
         if not self.host:
             with check.traceable("fn", DomainError, "give from_lmo(host=True)"):
                 return Dense(_fit(self.minimise(direction), direction, jnp.asarray))
+        direction = jax.lax.stop_gradient(direction)
+        if not tree.is_traced(self.minimise, direction):
+            return Dense(jax.tree.map(jnp.asarray, _call_host(self.minimise, direction)))
         answer = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), direction)
         point = jax.pure_callback(_call_host, answer, self.minimise, direction, vmap_method="sequential")
         return Dense(point)
@@ -106,7 +107,6 @@ class FromLMO(AbstractDomain):
         return self.first
 
     def diameter(self, ord):
-        check_norm(ord)
         if ord not in self.diameters:
             raise DomainError(
                 f"the l{ord} diameter of this domain is not known; give from_lmo(diameter={{{ord}: ...}})"
@@ -148,13 +148,13 @@ def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
     for function, name in ((fn, "fn"), (contains, "contains")):
         if not (callable(function) or (function is None and name == "contains")):
             raise DomainError(f"{name} must be callable, got {type(function).__name__}")
-    known = diameter if isinstance(diameter, dict) else {2: diameter}
-    for ord in known:
-        check_norm(ord)
+    first = jax.tree.map(lambda leaf: number(leaf, "start"), check.listed(start))
+    if not tree.size(first):
+        raise DomainError(f"start must be a point of the set, an array or a PyTree of arrays, got {start!r}")
     made = FromLMO(
         minimise=tree.as_pytree(fn),
-        first=jax.tree.map(lambda leaf: number(leaf, "start"), check.listed(start)),
-        diameters={ord: number(value, "diameter", positive=True) for ord, value in known.items()},
+        first=first,
+        diameters=by_norm(diameter, "diameter"),
         membership=None if contains is None else tree.as_pytree(contains),
         host=bool(host),
     )
@@ -162,20 +162,31 @@ def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
     return made
 
 
+def by_norm(given, name):
+    """What is known in the l1 and l2 norms, from a dictionary or from the number that belongs to the l2 norm."""
+    known = given if isinstance(given, dict) else {2: given}
+    if not known or not known.keys() <= {1, 2}:
+        raise DomainError(f"{name} must be one number, for the l2 norm, or {{1: ..., 2: ...}}, got {given!r}")
+    return {ord: scalar(value, name, positive=True) for ord, value in known.items()}
+
+
 def _try_out(domain):
     """One call, so that an oracle that cannot work says so here and not out of a compiled program."""
-    if not domain.host:
-        jax.eval_shape(lambda: domain.vertex().dense())
-    elif not tree.is_traced(domain.minimise):
-        ones = jax.tree.map(lambda leaf: np.ones(leaf.shape, leaf.dtype), domain.first)
-        try:
+    ones = jax.tree.map(lambda leaf: np.ones(leaf.shape, leaf.dtype), domain.first)
+    try:
+        if not domain.host:
+            jax.eval_shape(domain.lmo, ones)
+            point = domain.lmo(ones).dense()
+        elif not tree.is_traced(domain.minimise):
             point = _call_host(domain.minimise, ones)
-        except DomainError:
-            raise
-        except Exception as error:
-            raise DomainError(f"fn fails for a direction of ones: {type(error).__name__}: {error}") from error
-        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(point)):
-            raise DomainError("fn must return a finite point, got NaN or infinity for a direction of ones")
+        else:
+            return
+    except DomainError:
+        raise
+    except Exception as error:
+        raise DomainError(f"fn fails for a direction of ones: {type(error).__name__}: {error}") from error
+    if not tree.is_traced(point) and not tree.all_finite(point):
+        raise DomainError("fn must return a finite point, got NaN or infinity for a direction of ones")
 
 
 def _fit(point, direction, asarray):
@@ -183,4 +194,6 @@ def _fit(point, direction, asarray):
     given, expected = (jax.tree.map(jnp.shape, node) for node in (point, direction))
     if given != expected:
         raise DomainError(f"fn must return a point of shape {expected}, like start, got {given}")
+    if any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(point)):
+        raise DomainError("fn must return real numbers, got complex ones")
     return jax.tree.map(lambda leaf, like: asarray(leaf, dtype=like.dtype), point, direction)

@@ -10,9 +10,9 @@ import numpy as np
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .balls import as_shape
-from .base import AbstractDomain, AbstractVertex
-from .transforms import as_domain, ask, leaves_like, reach, undecided
+from ._arguments import as_shape
+from .base import AbstractDomain, AbstractVertex, undecided
+from .transforms import as_domain, ask, leaves_like, reach
 
 
 class _Selection:
@@ -94,7 +94,7 @@ class Restrict(AbstractDomain):
 
     def __init__(self, domain, index):
         self.domain = as_domain(domain)
-        shapes, structure, indices = leaves_like(domain, index, "index")
+        shapes, structure, indices = leaves_like(self.domain, index, "index")
         kept = jax.tree.unflatten(structure, [None if each is None else 0 for each in indices])
         picks = [(i, _places(shapes[i], each)) for i, each in enumerate(indices) if each is not None]
         if not sum(places.size for _, places in picks):
@@ -166,7 +166,7 @@ class Embed(AbstractDomain):
 
     def __init__(self, domain, shape, index):
         self.domain = as_domain(domain)
-        shapes, structure, indices = leaves_like(domain, index, "index")
+        shapes, structure, indices = leaves_like(self.domain, index, "index")
         whole = as_shape(shape)
         picks = [(0, _places(whole, each)) for each in indices]
         for old, (_, places) in zip(shapes, picks):

@@ -3,12 +3,13 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from ..errors import DomainError
+from ._arguments import count, number
 from ._host import AbstractHosted, LinearProgram, needs
 from .balls import rescale
-from .base import AbstractDomain, AbstractVertex, check_norm, number
+from .base import AbstractDomain
+from .vertices import Sparse
 
 
 class Birkhoff(AbstractDomain):
@@ -23,13 +24,12 @@ class Birkhoff(AbstractDomain):
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
+    axes = 1
     n: int = eqx.field(static=True)
 
     def __init__(self, n):
-        if n < 1:
-            raise DomainError(f"a Birkhoff polytope needs at least one row, got n={n}")
+        self.n = count(n)
         needs("optax.assignment", "assignment")
-        self.n = int(n)
 
     @property
     def shape(self):
@@ -38,44 +38,26 @@ class Birkhoff(AbstractDomain):
     def lmo(self, direction, guess=None):
         scaled, _ = rescale(direction)
         rows, _ = needs("optax.assignment", "assignment").hungarian_algorithm(scaled)
-        return Permutation(rows.astype(jnp.int32), jnp.ones((), direction.dtype))
+        return self._permutation(rows, direction.dtype)
 
     def vertex(self):
-        return Permutation(jnp.arange(self.n, dtype=jnp.int32), jnp.ones(()))
+        return self._permutation(jnp.arange(self.n), jnp.result_type(float))
+
+    def _permutation(self, rows, dtype):
+        """The matrix with a one in every column, in the given row."""
+        return Sparse(
+            self.n * rows.astype(jnp.int32) + jnp.arange(self.n, dtype=jnp.int32), jnp.ones(self.n, dtype), self.shape
+        )
 
     def start(self):
         return jnp.full(self.shape, 1 / self.n)
 
     def diameter(self, ord):
-        check_norm(ord)
         return jnp.asarray(0.0 if self.n == 1 else (2.0 * self.n) ** (1 / ord))
 
     def contains(self, x, tol=1e-6):
         sums = jnp.concatenate([x.sum(axis=0), x.sum(axis=1)])
         return (x.min() >= -tol) & (jnp.max(jnp.abs(sums - 1)) <= tol)
-
-
-class Permutation(AbstractVertex):
-    """A permutation matrix, by the row of the one in each column; `one` carries the dtype."""
-
-    rows: Int[Array, " n"]
-    one: Float[Array, ""]
-
-    def dense(self):
-        n = self.rows.shape[-1]
-        return jnp.zeros((n, n), self.one.dtype).at[self.rows, jnp.arange(n)].set(self.one)
-
-    def dot(self, x):
-        return x[self.rows, jnp.arange(self.rows.size)].sum()
-
-    def mix(self, x, step):
-        step = jnp.asarray(step, x.dtype)
-        return ((1 - step) * x).at[self.rows, jnp.arange(self.rows.size)].add(step)
-
-    def combine(self, weights):
-        n = self.rows.shape[-1]
-        total = jnp.zeros((*weights.shape[:-1], n, n), jnp.result_type(weights, self.one))
-        return total.at[..., self.rows, jnp.arange(n)].add(weights[..., None])
 
 
 class Transport(AbstractHosted):
@@ -106,7 +88,7 @@ class Transport(AbstractHosted):
         least = np.maximum(np.add.outer(supply, demand) - total, 0)
         most = np.minimum.outer(supply, demand)
         self.oracle = LinearProgram(sums, (amounts, amounts), (least.ravel(), most.ravel()))
-        self.middle = jnp.asarray(np.outer(supply, demand) / total)
+        self.middle = jnp.asarray(np.outer(supply / total, demand))
         self.widths = jnp.asarray(self.oracle.diameters())
 
 

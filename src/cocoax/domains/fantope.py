@@ -8,11 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
+from ._arguments import at_most, count
 from ._krylov import block_krylov, fixed_directions, nudged, power
-from ._spectra import AbstractSymmetric, as_iterations, as_method, symmetric_part, unless
+from ._spectra import AbstractSymmetric, as_method, symmetric_part, unless
 from .balls import rescale
 from .base import AbstractVertex
-from .selections import HyperSimplex, at_most
+from .selections import HyperSimplex
 
 
 class Projector(AbstractVertex):
@@ -27,10 +28,7 @@ class Projector(AbstractVertex):
         return tree.dot(self.factor, x @ self.factor)
 
     def combine(self, weights):
-        if weights.ndim > 1:
-            return super().combine(weights)
-        columns = jnp.moveaxis(self.factor, 0, 1)  # n, vertices, k
-        return jnp.tensordot(columns * weights[:, None], columns, axes=((1, 2), (1, 2)))
+        return jnp.einsum("...v,vik,vjk->...ij", weights, self.factor, self.factor)
 
 
 class Fantope(AbstractSymmetric):
@@ -55,9 +53,9 @@ class Fantope(AbstractSymmetric):
 
     def __init__(self, n, k, *, method="auto", iterations=4):
         self.n, self.k = at_most(n, k)
-        self.values = HyperSimplex(n, k)
+        self.values = HyperSimplex(self.n, self.k)
         self.method = as_method(method)
-        self.iterations = as_iterations(iterations)
+        self.iterations = count(iterations, "iterations")
 
     def lmo(self, direction, guess: Any = None):
         direction, zero = rescale(symmetric_part(direction))

@@ -1,7 +1,8 @@
 """Paths and flows. Decisions are vectors over the edges of a directed graph.
 
 A graph is given as an array of edges (tail, head), as a SciPy sparse adjacency matrix, one edge for each nonzero
-entry, or as a NetworkX graph, whose nodes keep their names.
+entry, row by row, or as a NetworkX graph, whose nodes keep their names and whose edges keep their order. The attribute
+`edges` of a set says which edge each coordinate belongs to. Numbers that no edge of an array uses are not nodes.
 """
 
 import equinox as eqx
@@ -10,15 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from .. import _check as check
 from ..errors import DomainError
-from ._graph import Graph, as_graph, reachable
+from ._arguments import number, scalar
+from ._graph import AbstractOverEdges, Graph, as_graph, on_device, reachable
 from ._host import AbstractHosted, LinearProgram
 from .balls import rescale
-from .base import AbstractDomain, check_norm, number
-from .matroids import Chosen
+from .vertices import Chosen
 
 
-class ShortestPath(AbstractDomain):
+class ShortestPath(AbstractOverEdges):
     r"""$X = \mathrm{conv}\{1_P \in \mathbb{R}^m : P \text{ a path from source to sink}\}$, in a graph without cycles.
 
     The LMO is the shortest path by dynamic programming over the levels of the graph, on the device. Directions may
@@ -30,8 +32,7 @@ class ShortestPath(AbstractDomain):
     [1.0, 0.0, 0.0, 1.0, 1.0]
     """
 
-    tails: Int[Array, " m"]
-    heads: Int[Array, " m"]
+    graph: Graph
     levels: Int[Array, "depth width"]  # the edges into each level of nodes, filled up with m
     balance: Float[Array, " nodes"]  # what leaves a node less what enters it
     walk: Float[Array, " m"]
@@ -40,9 +41,10 @@ class ShortestPath(AbstractDomain):
     sink: int = eqx.field(static=True)
 
     def __init__(self, edges, source, sink):
-        graph = as_graph(edges, directed=True)
+        cyclic = "an undirected one has cycles, so use Flow(graph.to_directed(), ...)"
+        graph = as_graph(edges, directed=True, otherwise=cyclic)
         self.source, self.sink = _ends(graph, source, sink)
-        tails, heads, m = graph.tails, graph.heads, graph.edges
+        tails, heads, m = graph.tails, graph.heads, graph.size
         forth = reachable(tails, heads, graph.nodes, self.source)
         back = reachable(heads, tails, graph.nodes, self.sink)
         useful = np.flatnonzero(forth[tails] & back[heads])
@@ -51,20 +53,20 @@ class ShortestPath(AbstractDomain):
         width = max(len(some) for some in into)
         filled = [np.pad(some, (0, width - len(some)), constant_values=m) for some in into]
 
-        self.tails, self.heads, self.levels = jnp.asarray(tails), jnp.asarray(heads), jnp.asarray(np.stack(filled))
+        self.graph, self.levels = on_device(graph), jnp.asarray(np.stack(filled))
         self.balance = jnp.zeros(graph.nodes).at[self.source].set(1).at[self.sink].set(-1)
         self.walk = jnp.asarray(_random_walk(tails, heads, useful, level, self.source))
         self.distance = jnp.asarray(_farthest_pair(tails[useful], heads[useful], level, self.source, self.sink))
 
     @property
     def shape(self):
-        return self.tails.shape
+        return self.graph.tails.shape
 
     def lmo(self, direction, guess=None):
         m, nodes = direction.size, self.balance.size
         # edge m fills up the levels: it is infinitely long, from the source to a node of its own
         lengths = jnp.append(rescale(direction)[0], jnp.inf)
-        tails, heads = jnp.append(self.tails, self.source), jnp.append(self.heads, nodes)
+        tails, heads = jnp.append(self.graph.tails, self.source), jnp.append(self.graph.heads, nodes)
 
         def reach(known, edges):
             distance, arrival = known
@@ -84,25 +86,22 @@ class ShortestPath(AbstractDomain):
         _, mask = jax.lax.fori_loop(0, len(self.levels), step_back, first)
         return Chosen(mask[:m], jnp.ones((), direction.dtype))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
     def start(self):
         """The random walk from the source that takes each edge from where it stands with the same probability."""
         return self.walk
 
     def diameter(self, ord):
-        check_norm(ord)
         return self.distance.astype(float) ** (1 / ord)
 
     def contains(self, x, tol=1e-6):
-        leaves, enters = (jax.ops.segment_sum(x, ends, self.balance.size) for ends in (self.tails, self.heads))
+        ends = self.graph.tails, self.graph.heads
+        leaves, enters = (jax.ops.segment_sum(x, nodes, self.balance.size) for nodes in ends)
         balanced = jnp.abs(leaves - enters - self.balance.astype(x.dtype)) <= tol
         on_paths = jnp.where(self.walk > 0, x >= -tol, jnp.abs(x) <= tol)
         return jnp.all(balanced) & jnp.all(on_paths)
 
 
-class Flow(AbstractHosted):
+class Flow(AbstractHosted, AbstractOverEdges):
     r"""$X = \{x \in \mathbb{R}^m : 0 \le x \le c,\ Nx = v\,(e_{source} - e_{sink})\}$.
 
     N is the node-edge incidence matrix. Cycles are allowed, in the graph and in a flow: where the direction is
@@ -115,9 +114,12 @@ class Flow(AbstractHosted):
     [1.0, 1.0, 0.0, 1.0]
     """
 
+    graph: Graph
+
     def __init__(self, edges, source, sink, value=1.0, capacity=1.0):
         graph = as_graph(edges, directed=True)
-        capacity = _capacity(capacity, graph.edges)
+        self.graph = on_device(graph)
+        capacity = _capacity(capacity, graph.size)
         matrix, sides = _conservation(graph, source, sink, value)
         empty = f"no flow of value {value} from {source} to {sink} fits into the capacities"
         self.oracle = LinearProgram(matrix, (sides, sides), (0 * capacity, capacity), empty=empty)
@@ -125,7 +127,7 @@ class Flow(AbstractHosted):
         self.middle, self.widths = jnp.asarray(self.oracle.middle), jnp.asarray(self.oracle.diameters())
 
 
-class MultiCommodityFlow(AbstractHosted):
+class MultiCommodityFlow(AbstractHosted, AbstractOverEdges):
     r"""$X = \{x \in \mathbb{R}^{k\times m} : x_i \text{ a flow for commodity } i,\ \sum_i x_i \le c\}$.
 
     `commodities` lists (source, sink, value); they share the capacities c of the edges. Without shared capacities
@@ -137,13 +139,15 @@ class MultiCommodityFlow(AbstractHosted):
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
 
+    graph: Graph
+
     def __init__(self, edges, commodities, capacity=1.0):
         from scipy import sparse
 
         graph = as_graph(edges, directed=True)
-        if len(commodities) == 0:
-            raise DomainError("a multi-commodity flow needs at least one commodity, got none")
-        capacity = _capacity(capacity, graph.edges)
+        self.graph = on_device(graph)
+        commodities = _as_commodities(commodities)
+        capacity = _capacity(capacity, graph.size)
         blocks, sides = zip(*(_conservation(graph, *commodity) for commodity in commodities))
         shared = sparse.kron(np.ones((1, len(blocks))), sparse.eye_array(len(capacity)))
         matrix = sparse.vstack([sparse.block_diag(blocks), shared], format="csc")
@@ -157,6 +161,15 @@ class MultiCommodityFlow(AbstractHosted):
         self.sizes = (len(blocks), len(capacity))
         self.middle = jnp.asarray(self.oracle.middle).reshape(self.sizes)
         self.widths = jnp.asarray(self.oracle.diameters())
+
+
+def _as_commodities(given):
+    is_list = isinstance(given, list | tuple | np.ndarray)
+    if not is_list or not all(isinstance(each, list | tuple | np.ndarray) and len(each) == 3 for each in given):
+        raise DomainError(f"commodities must be a list of (source, sink, value), got {check.described(given)}")
+    if len(given) == 0:
+        raise DomainError("a multi-commodity flow needs at least one commodity, got none")
+    return given
 
 
 def _ends(graph: Graph, source, sink):
@@ -173,11 +186,11 @@ def _conservation(graph: Graph, source, sink, value):
     from scipy import sparse
 
     start, end = _ends(graph, source, sink)
-    number(value, "value", positive=True)
-    edges = np.arange(graph.edges)
-    signs = np.repeat([1.0, -1.0], graph.edges)
+    scalar(value, "value", positive=True)
+    edges = np.arange(graph.size)
+    signs = np.repeat([1.0, -1.0], graph.size)
     places = np.r_[graph.tails, graph.heads], np.r_[edges, edges]
-    matrix = sparse.csr_array((signs, places), shape=(graph.nodes, graph.edges))
+    matrix = sparse.csr_array((signs, places), shape=(graph.nodes, graph.size))
     others = np.arange(graph.nodes) != end
     return matrix[others], np.where(np.arange(graph.nodes) == start, float(value), 0.0)[others]
 

@@ -9,8 +9,9 @@ from jaxtyping import Array, Float, Int
 
 from .. import _tree as tree
 from ..errors import DomainError, InfeasibleError
+from ._arguments import number
 from ._columns import MOST_CALLS, VERTEX, Basis, Found, column_of, find_feasible, simplex, tolerance
-from .base import AbstractDomain, AbstractVertex, Point, number
+from .base import AbstractDomain, AbstractVertex, Point
 from .transforms import as_domain, leaves_like, normalise, reach
 
 
@@ -19,7 +20,8 @@ class Combination(AbstractVertex):
 
     No point of the intersection has a smaller value than
     $\min_{v\in X}\langle c + \sum_i\mu_i A_i, v\rangle - \langle\mu, b\rangle$, with `multiplier` $\mu\ge 0$ (weak
-    duality); `gap` is how far above that bound, to rounding, the value of this point is.
+    duality); `gap` is how far above that bound, to rounding, the value of this point is. The proof takes the LMO of
+    X at its word: where that is only nearly exact (Krylov spaces), so is the bound.
     """
 
     vertices: AbstractVertex  # (k+1, ...)
@@ -47,8 +49,8 @@ class Intersection(AbstractDomain):
     r"""$X \cap \{x : \langle A_i, x\rangle \le b_i,\ i=1,\dots,k\}$; see `AbstractDomain.intersect`.
 
     The LMO asks X's, always without a guess, until the answer's `gap` is 1e-10 of the largest value of X in float64,
-    or rounding in float32: 2 to 10 times for a polytope and one half-space, about 20 times for a round set and one
-    half-space, up to 70 for three. A guess, the answer to a direction nearby, spares some of these calls.
+    or rounding in float32: 2 to 15 times for a polytope and one half-space, about 20 times for a round set and one
+    half-space, up to 90 for three. A guess, the answer to a direction nearby, spares some of these calls.
     """
 
     domain: AbstractDomain
@@ -150,17 +152,20 @@ def _read(domain, A, b):
     bound = number(b, "b")
     counts = {len(stack) for stack in stacks if stack.ndim}
     if [stack.shape[1:] for stack in stacks] != shapes or len(counts) != 1:
+        given = jax.tree.unflatten(structure, [leaf.shape for leaf in leaves])
         raise DomainError(
-            f"A must have the domain's shape {domain.shape}, or one more axis in front for the rows, got "
-            f"{jax.tree.map(jnp.shape, A)}"
+            f"A must have the domain's shape {domain.shape}, or one more axis in front for the rows, got {given}"
         )
     count = counts.pop()
+    if count == 0:
+        raise DomainError("A must have at least one row, got none")
     if bound.shape not in ((), (count,)):
         raise DomainError(f"b must be one number for each of the {count} rows of A, got shape {bound.shape}")
     rows, lengths = jax.vmap(normalise)(jax.tree.unflatten(structure, stacks))
     size = _positive(reach(domain))
     units = jnp.where(lengths > 0, lengths, 1) * size
-    return tree.scale(1 / size, rows), jnp.broadcast_to(bound, (count,)) / units, units
+    bound = jnp.minimum(jnp.broadcast_to(bound, (count,)) / units, 2)  # no point of X reaches more than 1
+    return tree.scale(1 / size, rows), bound, units
 
 
 def _positive(size):

@@ -6,7 +6,8 @@ from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, check_norm, number
+from ._arguments import scalar, vector
+from .base import AbstractDomain
 from .simplices import onto_capped_simplex
 from .vertices import Dense
 
@@ -25,8 +26,7 @@ class CappedSimplex(AbstractDomain):
 
     def __init__(self, caps, total=1.0):
         caps = _bounds(caps, "caps")
-        self.total = number(total, "total", positive=True)
-        _check_reachable(caps, "caps", self.total)
+        self.total = _reachable(scalar(total, "total", positive=True), caps, "caps")
         self.caps = jnp.minimum(caps, self.total)  # a cap above the total binds nothing
 
     @property
@@ -35,9 +35,6 @@ class CappedSimplex(AbstractDomain):
 
     def lmo(self, direction, guess=None):
         return Dense(_fill(direction, self.caps.astype(direction.dtype), self.total.astype(direction.dtype)))
-
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
 
     def start(self):
         return self.caps * (self.total / self.caps.sum())
@@ -48,7 +45,6 @@ class CappedSimplex(AbstractDomain):
         $\|x-y\|_1 = 2\sum_i (x_i-y_i)_+ \le 2\min(r, \sum_i c_i - r)$, since $0 \le y$ and $x \le c$; the l2 norm is
         largest if the largest caps are used up first.
         """
-        check_norm(ord)
         l1 = 2 * jnp.minimum(self.total, jnp.maximum(self.caps.sum() - self.total, 0))
         return l1 if ord == 1 else _longest(jnp.minimum(self.caps, l1 / 2), l1)
 
@@ -75,8 +71,7 @@ class ReverseKnapsack(AbstractDomain):
 
     def __init__(self, upper, total):
         self.upper = _bounds(upper, "upper")
-        self.total = number(total, "total", positive=True)
-        _check_reachable(self.upper, "upper", self.total)
+        self.total = _reachable(scalar(total, "total", positive=True), self.upper, "upper")
 
     @property
     def shape(self):
@@ -85,9 +80,6 @@ class ReverseKnapsack(AbstractDomain):
     def lmo(self, direction, guess=None):
         upper, total = self.upper.astype(direction.dtype), self.total.astype(direction.dtype)
         return Dense(jnp.where(direction <= 0, upper, _fill(direction, upper, total)))
-
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
 
     def start(self):
         return self.upper * (0.5 + 0.5 * self.total / self.upper.sum())
@@ -98,7 +90,6 @@ class ReverseKnapsack(AbstractDomain):
         u - x and u - y are nonnegative with sums at most s, so $|x_i-y_i| \le \min(u_i, s)$ and
         $\|x-y\|_1 \le 2s$; the l2 norm is largest if the largest of these are used up first.
         """
-        check_norm(ord)
         spare = jnp.maximum(self.upper.sum() - self.total, 0)
         widths = jnp.minimum(self.upper, spare)
         l1 = jnp.minimum(2 * spare, widths.sum())
@@ -125,18 +116,18 @@ def _fill(costs, caps, total):
 
 def _longest(widths, l1):
     """max |z|_2 over {0 <= z <= widths, sum z <= l1}."""
-    return tree.norm(_fill(-widths, widths, l1))
+    return tree.length(_fill(-widths, widths, l1))
 
 
 def _bounds(values, name):
-    values = number(values, name)
-    if values.ndim != 1 or values.size == 0:
-        raise DomainError(f"{name} must be a vector with one number per coordinate, got shape {values.shape}")
+    values = vector(values, name)
     if not tree.is_traced(values) and np.min(values) < 0:
         raise DomainError(f"{name} must not be negative, got {np.min(values)}")
     return values
 
 
-def _check_reachable(bounds, name, total):
+def _reachable(total, bounds, name):
+    """The total, or the sum of the bounds if only rounding keeps that from reaching it."""
     if not tree.is_traced(bounds, total) and np.sum(bounds) < (1 - 1e-6) * float(total):
         raise DomainError(f"the sum of {name} must reach total={float(total)}, got {np.sum(bounds)}")
+    return jnp.minimum(total, jnp.sum(bounds))

@@ -7,12 +7,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex, Point, check_norm, number
-from .transforms import as_domain, ask, undecided
+from ._arguments import number
+from .base import AbstractDomain, AbstractVertex, Point, undecided
+from .combinators import by_norm
+from .transforms import as_domain, ask
 
 
 class Image(AbstractVertex):
@@ -51,12 +54,9 @@ class LinearImage(AbstractDomain):
 
     def __init__(self, domain, linear, *, norm=None):
         self.domain = as_domain(domain)
-        is_function = callable(linear) or isinstance(linear, tuple)
-        self.linear = _Functions.build(domain, linear) if is_function else _Matrix.build(domain, linear)
-        given = {} if norm is None else norm if isinstance(norm, dict) else {2: norm}
-        for ord in given:
-            check_norm(ord)
-        self.norms = self.linear.norms() | {ord: number(value, "norm", positive=True) for ord, value in given.items()}
+        is_function = callable(linear) or (isinstance(linear, tuple) and any(callable(each) for each in linear))
+        self.linear = (_Functions if is_function else _Matrix).build(self.domain, linear)
+        self.norms = self.linear.norms() | ({} if norm is None else by_norm(norm, "norm"))
 
     @property
     def shape(self):
@@ -76,7 +76,6 @@ class LinearImage(AbstractDomain):
 
     def diameter(self, ord):
         r"""An upper bound: $|A(x-y)|_p \le \|A\|_{p\to p}\,|x-y|_p$."""
-        check_norm(ord)
         if ord not in self.norms:
             raise DomainError(f"the l{ord} diameter of this image is not known; give LinearImage(norm={{{ord}: ...}})")
         return self.norms[ord] * self.domain.diameter(ord)
@@ -131,16 +130,43 @@ class _Functions(eqx.Module):
 
     @classmethod
     def build(cls, domain, functions):
-        forward, backward = functions if isinstance(functions, tuple) else (functions, None)
+        forward, backward = functions if isinstance(functions, tuple) and len(functions) == 2 else (functions, None)
         for function in (forward, backward):
             if not (callable(function) or function is None):
                 raise DomainError(f"linear must be an array, or made of functions, got {type(function).__name__}")
-        image = jax.eval_shape(forward, domain.start())
-        if backward is not None:
-            back = jax.tree.map(jnp.shape, jax.eval_shape(backward, image))
-            if back != domain.shape:
-                raise DomainError(f"transpose must return the domain's shape {domain.shape}, got {back}")
-        return cls(tree.as_pytree(forward), None if backward is None else tree.as_pytree(backward))
+        made = cls(tree.as_pytree(forward), None if backward is None else tree.as_pytree(backward))
+        made._try_out(domain)
+        return made
+
+    def _try_out(self, domain):
+        """One random pair, so that what is not linear says so here."""
+        rng = np.random.default_rng(0)
+
+        def drawn(like):
+            return jax.tree.map(lambda leaf: jnp.asarray(rng.standard_normal(leaf.shape), leaf.dtype), like)
+
+        x = drawn(domain.start())
+        try:
+            y = drawn(jax.eval_shape(self.forward, x))
+            back = self.transpose(y, x)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise DomainError(
+                f"linear must be a linear JAX function, or two functions (apply, transpose), but JAX says {reason}"
+            ) from error
+        if (shape := jax.tree.map(jnp.shape, back)) != domain.shape:
+            raise DomainError(f"transpose must return the domain's shape {domain.shape}, got {shape}")
+        image, origin, opposite = (self.forward(tree.scale(factor, x)) for factor in (1, 0, -2))
+        if tree.is_traced(image, back):
+            return
+        rounding = jnp.finfo(tree.dtype(x)).eps ** 0.5
+        size = tree.norm(image) * tree.norm(y) + tree.norm(x) * tree.norm(back)
+        if tree.norm(origin) > rounding * tree.norm(image):
+            raise DomainError("linear must map 0 to 0; Translate the image to move it")
+        if not tree.norm(tree.add(opposite, tree.scale(2, image))) <= rounding * tree.norm(image):
+            raise DomainError("linear must be linear, but A(-2 x) is not -2 A(x)")
+        if not abs(tree.dot(image, y) - tree.dot(x, back)) <= rounding * size:
+            raise DomainError("linear must be linear and transpose its transpose, but <A x, y> is not <x, A' y>")
 
     def apply(self, x):
         return self.forward(x)

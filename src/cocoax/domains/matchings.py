@@ -1,6 +1,7 @@
 """Spanning trees and matchings. Decisions are vectors over the edges of an undirected graph.
 
-A graph is given as for `graphs`: an array of edges, a SciPy sparse adjacency matrix, or a NetworkX graph.
+A graph is given as for `graphs`: an array of edges, a SciPy sparse adjacency matrix, or a NetworkX graph. The attribute
+`edges` of a set says which edge each coordinate belongs to.
 """
 
 import jax
@@ -9,13 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..errors import DomainError
-from ._graph import Graph, as_graph, reachable
+from ._graph import AbstractOverEdges, Graph, as_graph, on_device, reachable
 from ._host import AbstractHosted, LinearProgram, needs, on_host
-from .base import AbstractDomain, check_norm
-from .matroids import Chosen
+from .vertices import Chosen
 
 
-class SpanningTree(AbstractDomain):
+class SpanningTree(AbstractOverEdges):
     r"""$X = \mathrm{conv}\{1_T \in \mathbb{R}^m : T \text{ a spanning tree}\}$, for a connected graph.
 
     The LMO is the minimum spanning tree of Boruvka (1926), on the device: in each of $\log_2 n$ rounds, every part
@@ -28,8 +28,7 @@ class SpanningTree(AbstractDomain):
     [0.0, 1.0, 1.0, 1.0]
     """
 
-    tails: Int[Array, " m"]
-    heads: Int[Array, " m"]
+    graph: Graph
     resistances: Float[Array, " m"]
     names: Int[Array, " nodes"]
 
@@ -38,13 +37,13 @@ class SpanningTree(AbstractDomain):
         both = np.r_[graph.tails, graph.heads], np.r_[graph.heads, graph.tails]
         if not reachable(*both, graph.nodes, 0).all():
             raise DomainError("the graph has no spanning tree, because it is not connected")
-        self.tails, self.heads = jnp.asarray(graph.tails), jnp.asarray(graph.heads)
+        self.graph = on_device(graph)
         self.resistances = jnp.asarray(_resistances(graph))
         self.names = jnp.arange(graph.nodes)
 
     @property
     def shape(self):
-        return self.tails.shape
+        return self.graph.tails.shape
 
     def lmo(self, direction, guess=None):
         m, n = direction.size, self.names.size
@@ -54,7 +53,7 @@ class SpanningTree(AbstractDomain):
 
         def merge(_, parts):
             part, mask = parts
-            one, other = part[self.tails], part[self.heads]
+            one, other = part[self.graph.tails], part[self.graph.heads]
             open_rank = jnp.where(one != other, rank, m)
             lightest = jnp.full(n, m, rank.dtype).at[one].min(open_rank).at[other].min(open_rank)
             mask = mask | (open_rank < m) & ((lightest[one] == rank) | (lightest[other] == rank))
@@ -69,27 +68,24 @@ class SpanningTree(AbstractDomain):
         _, mask = jax.lax.fori_loop(0, doublings, merge, (self.names, jnp.zeros(m, bool)))
         return Chosen(mask, jnp.ones((), direction.dtype))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
     def start(self):
         """The average of all spanning trees: an edge is in a share of them equal to its resistance (Kirchhoff)."""
         return self.resistances
 
     def diameter(self, ord):
         """An upper bound: two trees of n - 1 edges each share at least max(0, 2(n - 1) - m) edges."""
-        check_norm(ord)
-        n, m = self.names.size, self.tails.size
+        n, m = self.names.size, self.graph.tails.size
         return jnp.asarray((2.0 * min(n - 1, m - n + 1)) ** (1 / ord))
 
     def contains(self, x, tol=1e-6):
+        needs("highspy", "lp")
         size = self.names.size - 1
         total = jnp.abs(x.sum() - size) <= tol * size
-        overfull = on_host(_overfull, (), x, self.tails, self.heads)
+        overfull = on_host(_overfull, (), x, self.graph.tails, self.graph.heads)
         return total & (x.min() >= -tol) & (overfull <= tol * size)
 
 
-class Matching(AbstractHosted):
+class Matching(AbstractHosted, AbstractOverEdges):
     r"""$X = \mathrm{conv}\{1_M \in \mathbb{R}^m : M \text{ a matching}\}$: no two edges of M share a node.
 
     The LMO is HiGHS for a bipartite graph (`pip install 'cocoax[lp]'`), else the blossom algorithm of NetworkX
@@ -103,13 +99,16 @@ class Matching(AbstractHosted):
     [0.0, 1.0, 0.0, 0.0]
     """
 
+    graph: Graph
+
     def __init__(self, edges):
         graph = as_graph(edges, directed=False)
+        self.graph = on_device(graph)
         self.oracle, self.middle, self.widths = _matchings(graph, perfect=False)
-        self.sizes = (graph.edges,)
+        self.sizes = (graph.size,)
 
 
-class PerfectMatching(AbstractHosted):
+class PerfectMatching(AbstractHosted, AbstractOverEdges):
     r"""$X = \mathrm{conv}\{1_M \in \mathbb{R}^m : M \text{ a perfect matching}\}$: each node is on one edge of M.
 
     The graph must have one. For the rest see `Matching`.
@@ -120,12 +119,15 @@ class PerfectMatching(AbstractHosted):
     [1.0, 0.0, 0.0, 1.0, 0.0]
     """
 
+    graph: Graph
+
     def __init__(self, edges):
         graph = as_graph(edges, directed=False)
+        self.graph = on_device(graph)
         if graph.nodes % 2:
             raise DomainError(f"a perfect matching needs an even number of nodes, got {graph.nodes}")
         self.oracle, self.middle, self.widths = _matchings(graph, perfect=True)
-        self.sizes = (graph.edges,)
+        self.sizes = (graph.size,)
 
 
 class _Blossom:
@@ -134,7 +136,7 @@ class _Blossom:
     def __init__(self, graph: Graph, perfect, relaxed: LinearProgram):
         self.networkx = needs("networkx", "graphs")
         self.edges = {frozenset(edge): i for i, edge in enumerate(zip(graph.tails.tolist(), graph.heads.tolist()))}
-        if len(self.edges) < graph.edges:
+        if len(self.edges) < graph.size:
             raise DomainError("two edges of the graph join the same nodes; keep one of them")
         self.nodes, self.perfect, self.relaxed = graph.nodes, perfect, relaxed
 
@@ -189,21 +191,31 @@ def _matchings(graph: Graph, perfect):
     """Oracle, a point inside, and diameters."""
     from scipy import sparse
 
-    nodes, edges = np.r_[graph.tails, graph.heads], np.tile(np.arange(graph.edges), 2)
-    degrees = sparse.csc_array((np.ones(2 * graph.edges), (nodes, edges)), shape=(graph.nodes, graph.edges))
+    nodes, edges = np.r_[graph.tails, graph.heads], np.tile(np.arange(graph.size), 2)
+    degrees = sparse.csc_array((np.ones(2 * graph.size), (nodes, edges)), shape=(graph.nodes, graph.size))
     most = np.ones(graph.nodes)
-    bounds = np.zeros(graph.edges), np.ones(graph.edges)
+    bounds = np.zeros(graph.size), np.ones(graph.size)
     none = "the graph has no perfect matching"
     relaxed = LinearProgram(degrees, (perfect * most, most), bounds, empty=none)
     if _bipartite(graph):
         return relaxed, jnp.asarray(relaxed.middle), jnp.asarray(relaxed.diameters())
     oracle = _Blossom(graph, perfect, relaxed)
-    largest = oracle.minimise(-np.ones(graph.edges)).sum()
+    largest = oracle.minimise(-np.ones(graph.size)).sum()
     if perfect and 2 * largest < graph.nodes:
         raise DomainError(none)
     apart = min(2 * largest, np.floor(relaxed.diameters()[0] + 1e-6))
-    some = oracle.minimise(np.random.default_rng(0).standard_normal((16, graph.edges)))
-    return oracle, jnp.asarray(some.mean(axis=0)), jnp.asarray([apart, apart**0.5])
+    return oracle, jnp.asarray(_covering(oracle, graph.size)), jnp.asarray([apart, apart**0.5])
+
+
+def _covering(oracle, size):
+    """The average of matchings that together use every edge that can be used: each takes most of what is left."""
+    matchings, left = [], np.ones(size, bool)
+    while left.any():
+        matchings.append(oracle.minimise(-left.astype(float)))
+        if not matchings[-1][left].any():
+            break
+        left &= matchings[-1] == 0
+    return np.mean(matchings, axis=0)
 
 
 def _bipartite(graph: Graph):
@@ -212,16 +224,24 @@ def _bipartite(graph: Graph):
 
     n = graph.nodes
     ends = np.r_[graph.tails, graph.tails + n], np.r_[graph.heads + n, graph.heads]
-    cover = sparse.csr_array((np.ones(2 * graph.edges), ends), shape=(2 * n, 2 * n))
+    cover = sparse.csr_array((np.ones(2 * graph.size), ends), shape=(2 * n, 2 * n))
     _, part = sparse.csgraph.connected_components(cover, directed=False)
     return bool(np.all(part[:n] != part[n:]))
 
 
 def _resistances(graph: Graph):
-    incidence = np.zeros((graph.edges, graph.nodes))
-    edges = np.arange(graph.edges)
-    incidence[edges, graph.tails], incidence[edges, graph.heads] = 1, -1
-    return ((incidence @ np.linalg.pinv(incidence.T @ incidence)) * incidence).sum(axis=1)
+    """Between the ends of every edge, each edge being a unit resistor: from the inverse of the Laplacian matrix in
+    which the last node is grounded."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    laplacian = np.zeros((graph.nodes, graph.nodes))
+    for ends in ((graph.tails, graph.heads), (graph.heads, graph.tails)):
+        np.add.at(laplacian, ends, -1.0)
+        np.add.at(laplacian, ends[:1] * 2, 1.0)
+    inverse = np.zeros_like(laplacian)
+    inverse[:-1, :-1] = cho_solve(cho_factor(laplacian[:-1, :-1]), np.eye(graph.nodes - 1))
+    own = np.diag(inverse)
+    return own[graph.tails] + own[graph.heads] - 2 * inverse[graph.tails, graph.heads]
 
 
 def _overfull(x, tails, heads):

@@ -6,28 +6,22 @@ The uniform matroid's is `HyperSimplex`, in `selections.py`.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Int
 
+from .. import _check as check
 from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex, check_norm
-from .combinators import FromLMO, from_lmo
+from ._arguments import as_labels, count
+from ._host import AbstractHosted
+from .base import AbstractDomain, undecided
 from .simplices import onto_capped_simplex
-
-
-class Chosen(AbstractVertex):
-    """`value` where `mask`, 0 elsewhere: one byte per entry."""
-
-    mask: Bool[Array, " n"]
-    value: Float[Array, ""]
-
-    def dense(self):
-        return jnp.where(self.mask, self.value, 0)
+from .vertices import Chosen
 
 
 class PartitionMatroid(AbstractDomain):
     r"""$X = \{x \in [0,1]^n : \sum_{i\in G_j} x_i = k_j \text{ for all } j\}$: exactly $k_j$ from every group $G_j$.
 
-    `groups` lists the coordinates of every group, each coordinate in one group; `ranks` are the $k_j$.
+    `groups` lists the coordinates of every group, each coordinate in one group, or gives for every coordinate the
+    number of its group; `ranks` are the $k_j$.
 
     >>> import jax.numpy as jnp
     >>> matroid = PartitionMatroid(groups=[[0, 1], [2, 3, 4]], ranks=[1, 2])
@@ -40,10 +34,13 @@ class PartitionMatroid(AbstractDomain):
     ranks: Int[Array, " groups"]
 
     def __init__(self, groups, ranks):
-        labels, ranks = as_labels(groups), np.asarray(ranks)
+        labels = as_labels(groups)
         sizes = np.bincount(labels)
-        if ranks.shape != sizes.shape or not np.issubdtype(ranks.dtype, np.integer):
-            raise DomainError(f"ranks must be one whole number for each of {len(sizes)} groups, got {ranks.tolist()}")
+        found = check.real(ranks, "ranks", DomainError)
+        if found.shape != sizes.shape or np.any(found != np.round(found)):
+            given = check.described(ranks)
+            raise DomainError(f"ranks must be one whole number for each of {len(sizes)} groups, got {given}")
+        ranks = found.astype(int)
         for group, (rank, size) in enumerate(zip(ranks, sizes)):
             if not 0 <= rank <= size:
                 raise DomainError(f"the rank of group {group} must lie between 0 and its size {size}, got {rank}")
@@ -60,14 +57,10 @@ class PartitionMatroid(AbstractDomain):
         mask = jnp.zeros(self.shape, bool).at[order].set(place < self.ranks[labels])
         return Chosen(mask, jnp.ones((), direction.dtype))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
     def start(self):
         return (self.ranks / self.sizes)[self.labels]
 
     def diameter(self, ord):
-        check_norm(ord)
         return (2.0 * jnp.minimum(self.ranks, self.sizes - self.ranks).sum()) ** (1 / ord)
 
     def contains(self, x, tol=1e-6):
@@ -82,7 +75,14 @@ class PartitionMatroid(AbstractDomain):
         return jax.vmap(onto_capped_simplex, (None, 0, 0))(x, members, self.ranks.astype(x.dtype)).sum(0)
 
 
-def matroid(n, independent) -> FromLMO:
+class Matroid(AbstractHosted):
+    """The base polytope of a matroid that is known by its independent sets; see `matroid`."""
+
+    def contains(self, x, tol=1e-6):
+        raise undecided(self)
+
+
+def matroid(n, independent) -> Matroid:
     r"""$X = \mathrm{conv}\{1_B : B \subseteq \{0,\dots,n-1\} \text{ a largest independent set}\}$, of any matroid.
 
     `independent(chosen)` tells whether the list `chosen` of different elements is independent; without its last
@@ -96,34 +96,37 @@ def matroid(n, independent) -> FromLMO:
     >>> matroid(4, independent).lmo(jnp.array([-2.0, -1.0, 0.5, 3.0])).dense().tolist()
     [1.0, 0.0, 1.0, 0.0]
     """
+    oracle = _Greedy(count(n), independent)
+    first = oracle.minimise(np.zeros(oracle.n))
+    rank = int(first.sum())
+    if rank in (0, oracle.n):
+        raise DomainError(f"a matroid with one base only is a point, got rank {rank} of n={n}")
+    apart = 2 * min(rank, oracle.n - rank)
+    return Matroid(oracle, (oracle.n,), jnp.asarray(first), jnp.asarray([apart, apart**0.5]))
 
-    def greedy(direction):
+
+class _Greedy:
+    """The lightest base: from the lightest element on, each that stays independent of those before."""
+
+    def __init__(self, n, independent):
+        if not callable(independent):
+            raise DomainError(f"independent must be a function of a list of elements, got {independent!r}")
+        self.n, self.independent = n, independent
+
+    def minimise(self, directions):
+        flat = directions.reshape(-1, self.n)
+        return np.stack([self._base(direction) for direction in flat]).reshape(directions.shape)
+
+    def _base(self, direction):
         chosen = []
         for element in np.argsort(direction, kind="stable").tolist():
-            if independent([*chosen, element]):
+            if self._ask([*chosen, element]):
                 chosen.append(element)
-        base = np.zeros(n)
-        base[chosen] = 1
-        return base
+        return np.isin(np.arange(self.n), chosen).astype(float)
 
-    if n < 1:
-        raise DomainError(f"a matroid needs at least one element, got n={n}")
-    start = greedy(np.zeros(n))
-    rank = int(start.sum())
-    if rank in (0, n):
-        raise DomainError(f"a matroid with one base only is a point, got rank {rank} of n={n}")
-    apart = 2 * min(rank, n - rank)
-    return from_lmo(greedy, start=start, diameter={1: apart, 2: apart**0.5}, host=True)
-
-
-def as_labels(groups) -> np.ndarray:
-    """The number of the group that every coordinate is in."""
-    flat = [int(index) for group in groups for index in group]
-    if not flat or any(len(group) == 0 for group in groups) or sorted(flat) != list(range(len(flat))):
-        raise DomainError(
-            f"groups must be nonempty and hold each of the coordinates 0, 1, ... exactly once, got {groups}"
-        )
-    labels = np.zeros(len(flat), int)
-    for label, group in enumerate(groups):
-        labels[list(group)] = label
-    return labels
+    def _ask(self, elements):
+        try:
+            return bool(self.independent(elements))
+        except Exception as error:
+            name = type(error).__name__
+            raise DomainError(f"independent fails for the elements {elements}: {name}: {error}") from error

@@ -10,13 +10,13 @@ from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .balls import L1Ball, L2Ball, LinfBall, as_shape, rescale
-from .base import AbstractDomain, check_norm, number
-from .selections import Sparse, at_most, onto_selection
-from .vertices import Dense
+from ._arguments import at_most, exponent, vector
+from .balls import AbstractBall, L1Ball, L2Ball, LinfBall, rescale
+from .selections import onto_selection
+from .vertices import Dense, Sparse
 
 
-class LpBall(AbstractDomain):
+class LpBall(AbstractBall):
     r"""$X = \{x : \sum_i |x_i|^p \le r^p\}$ for $1 \le p \le \infty$, of any shape.
 
     The LMO is Hölder's equality, $v_i = -r\,\mathrm{sign}(d_i)\,w_i / \|w\|_p$ with $w_i = |d_i|^{1/(p-1)}$.
@@ -28,23 +28,14 @@ class LpBall(AbstractDomain):
     [-9.0, 16.0, -25.0]
     """
 
-    sizes: tuple[int, ...] = eqx.field(static=True)
-    radius: Float[Array, ""]
     p: float = eqx.field(static=True)
     plain: L1Ball | L2Ball | LinfBall | None  # the same set, where it has a class of its own
 
     def __init__(self, shape, radius, p):
-        if not p >= 1:
-            raise DomainError(f"p must be at least 1, got {p}")
-        self.sizes = as_shape(shape)
-        self.radius = number(radius, "radius", positive=True)
-        self.p = float(p)
+        super().__init__(shape, radius)
+        self.p = exponent(p)
         kind = {1.0: L1Ball, 2.0: L2Ball, math.inf: LinfBall}.get(self.p)
         self.plain = None if kind is None else kind(shape, radius)
-
-    @property
-    def shape(self):
-        return self.sizes
 
     def lmo(self, direction, guess=None):
         if self.plain is not None:
@@ -53,14 +44,7 @@ class LpBall(AbstractDomain):
         lengths = self.radius.astype(direction.dtype) * powers / _lp_norm(powers, self.p)
         return Dense(jnp.where(direction > 0, -lengths, lengths))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
-    def start(self):
-        return jnp.zeros(self.shape)
-
     def diameter(self, ord):
-        check_norm(ord)
         return 2 * math.prod(self.shape) ** max(0.0, 1 / ord - 1 / self.p) * self.radius
 
     def contains(self, x, tol=1e-6):
@@ -70,7 +54,21 @@ class LpBall(AbstractDomain):
         return super().project(x) if self.plain is None else self.plain.project(x)
 
 
-class KSparse(AbstractDomain):
+class AbstractTop(AbstractBall):
+    """The balls of norms of vectors that only ask for the k largest entries."""
+
+    k: int = eqx.field(static=True)
+
+    def __init__(self, n, k, radius):
+        n, self.k = at_most(n, k)
+        super().__init__(n, radius)
+
+    @property
+    def n(self) -> int:
+        return self.dimension
+
+
+class KSparse(AbstractTop):
     r"""$X = \{x \in \mathbb{R}^n : \sum_i |x_i| \le kr,\ \max_i |x_i| \le r\}$, with k entries $\pm r$ in a vertex.
 
     >>> import jax.numpy as jnp
@@ -78,31 +76,15 @@ class KSparse(AbstractDomain):
     [0.0, 3.0, 0.0, -3.0]
     """
 
-    n: int = eqx.field(static=True)
-    k: int = eqx.field(static=True)
-    radius: Float[Array, ""]
-
     def __init__(self, n, k, radius):
-        self.n, self.k = at_most(n, k)
-        self.radius = number(radius, "radius", positive=True)
-
-    @property
-    def shape(self):
-        return (self.n,)
+        super().__init__(n, k, radius)
 
     def lmo(self, direction, guess=None):
         radius = self.radius.astype(direction.dtype)
         _, index = jax.lax.top_k(jnp.abs(direction), self.k)
-        return Sparse(index, jnp.where(direction[index] > 0, -radius, radius), self.n)
-
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.n))
-
-    def start(self):
-        return jnp.zeros(self.n)
+        return Sparse(index, jnp.where(direction[index] > 0, -radius, radius), self.shape)
 
     def diameter(self, ord):
-        check_norm(ord)
         return 2 * self.k ** (1 / ord) * self.radius
 
     def contains(self, x, tol=1e-6):
@@ -113,7 +95,7 @@ class KSparse(AbstractDomain):
         return jnp.sign(x) * onto_selection(jnp.abs(x), self.radius.astype(x.dtype), self.k)
 
 
-class KNormBall(AbstractDomain):
+class KNormBall(AbstractTop):
     r"""$X = \{x \in \mathbb{R}^n : \sum_{i\le k} |x|_{(i)} \le r\}$, where $|x|_{(i)}$ is the i-th largest.
 
     It is the hull of the l1 ball of radius r and the linf ball of radius r/k.
@@ -126,41 +108,25 @@ class KNormBall(AbstractDomain):
     [-2.0, 2.0, -2.0]
     """
 
-    n: int = eqx.field(static=True)
-    k: int = eqx.field(static=True)
-    radius: Float[Array, ""]
-
     def __init__(self, n, k, radius):
-        self.n, self.k = at_most(n, k)
-        self.radius = number(radius, "radius", positive=True)
-
-    @property
-    def shape(self):
-        return (self.n,)
+        super().__init__(n, k, radius)
 
     def lmo(self, direction, guess=None):
         direction, _ = rescale(direction)
         radius = self.radius.astype(direction.dtype)
         signs = jnp.where(direction > 0, -radius, radius)
         index = jnp.argmax(jnp.abs(direction))
-        one = jnp.where(jnp.arange(self.n) == index, signs, 0)
+        one = jnp.where(jnp.arange(direction.size) == index, signs, 0)
         return Dense(jnp.where(self.k * jnp.abs(direction[index]) >= tree.norm(direction, 1), one, signs / self.k))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.n))
-
-    def start(self):
-        return jnp.zeros(self.n)
-
     def diameter(self, ord):
-        check_norm(ord)
-        return 2 * max(1.0, self.n ** (1 / ord) / self.k) * self.radius
+        return 2 * max(1.0, self.dimension ** (1 / ord) / self.k) * self.radius
 
     def contains(self, x, tol=1e-6):
         return jnp.sort(jnp.abs(x))[-self.k :].sum() <= (1 + tol) * self.radius.astype(x.dtype)
 
 
-class OWLBall(AbstractDomain):
+class OWLBall(AbstractBall):
     r"""$X = \{x \in \mathbb{R}^n : \sum_i w_i |x|_{(i)} \le r\}$ for weights $w_1 \ge \dots \ge w_n \ge 0$, $w_1 > 0$.
 
     $|x|_{(i)}$ is the i-th largest: the ordered weighted l1 norm. In a vertex, the j largest entries of the
@@ -173,21 +139,14 @@ class OWLBall(AbstractDomain):
     """
 
     weights: Float[Array, " n"]
-    radius: Float[Array, ""]
 
     def __init__(self, weights, radius):
-        self.weights = number(weights, "weights")
-        self.radius = number(radius, "radius", positive=True)
-        if self.weights.ndim != 1 or self.weights.size == 0:
-            raise DomainError(f"weights must be a vector with one number per rank, got shape {self.weights.shape}")
+        self.weights = vector(weights, "weights", of="rank")
+        super().__init__(self.weights.size, radius)
         if tree.is_traced(self.weights):
             return
         if np.any(np.diff(self.weights) > 0) or np.max(self.weights) <= 0 or np.min(self.weights) < 0:
             raise DomainError(f"weights must not increase or be negative, and the first be positive, got {weights}")
-
-    @property
-    def shape(self):
-        return self.weights.shape
 
     def lmo(self, direction, guess=None):
         direction, _ = rescale(direction)
@@ -197,14 +156,7 @@ class OWLBall(AbstractDomain):
         signs = jnp.where(direction[order] > 0, -sizes[best], sizes[best])
         return Dense(jnp.zeros_like(direction).at[order].set(jnp.where(jnp.arange(order.size) <= best, signs, 0)))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
-    def start(self):
-        return jnp.zeros(self.shape)
-
     def diameter(self, ord):
-        check_norm(ord)
         counts = jnp.arange(1, self.weights.size + 1)
         return 2 * jnp.max(counts ** (1 / ord) * self._sizes())
 

@@ -7,10 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import _check as check
 from ..errors import DomainError
-from ._host import AbstractHosted, LinearProgram, on_host
+from ._arguments import number
+from ._host import AbstractHosted, LinearProgram, needs, on_host
+from ._integer import IntegerProgram
 from .balls import rescale
-from .base import AbstractDomain, check_norm, number
+from .base import AbstractDomain
 from .vertices import Dense
 
 
@@ -48,18 +51,15 @@ class ConvexHull(AbstractDomain):
             values = jnp.tensordot(points, direction, axes=direction.ndim)
         return Dense(points[jnp.argmin(values)])
 
-    def vertex(self):
-        return Dense(self.points[0])
-
     def start(self):
         return self.points.mean(axis=0)
 
     def diameter(self, ord):
-        check_norm(ord)
         return self.widths[ord - 1]
 
     def contains(self, x, tol=1e-6):
         """Whether the l1 distance from x to X is at most `tol` times the l1 norm of the largest point."""
+        needs("highspy", "lp")
         points = self.points.reshape(len(self.points), -1)
         return on_host(_distance, (), x.reshape(-1), points) <= tol
 
@@ -68,21 +68,27 @@ class Polytope(AbstractHosted):
     r"""$X = \{x \in \mathbb{R}^n : Ax \le b,\ Cx = d,\ l \le x \le u\}$, which must be bounded and not empty.
 
     The LMO is HiGHS on the host (`pip install 'cocoax[lp]'`); a batch of directions goes there in one call.
-    A and C may be SciPy sparse. `lower` and `upper` are numbers or vectors; by default there are none. `diameter`
-    is an upper bound, see `LinearProgram.diameters`.
+    A and C may be SciPy sparse, or one row; `lower` and `upper` are numbers or vectors; by default there are none.
+    `diameter` is an upper bound, see `LinearProgram.diameters`.
+
+    With `integer`, True or one boolean for each variable, X is the hull of the points in which these variables are
+    whole numbers. An answer is then one mixed-integer program, which may take long, and `contains` is refused.
 
     >>> import jax.numpy as jnp
     >>> budget = Polytope([[1.0, 2.0, 4.0]], [4.0], lower=0.0, upper=1.0)
     >>> budget.lmo(jnp.array([-1.0, -1.0, -3.0])).dense().round(4).tolist()
     [1.0, 0.0, 0.75]
+    >>> knapsack = Polytope([[1.0, 2.0, 4.0]], [4.0], lower=0.0, upper=1.0, integer=True)
+    >>> knapsack.lmo(jnp.array([-1.0, -1.0, -3.0])).dense().tolist()
+    [0.0, 0.0, 1.0]
     """
 
-    def __init__(self, A=None, b=None, C=None, d=None, *, lower=-np.inf, upper=np.inf):
+    def __init__(self, A=None, b=None, C=None, d=None, *, lower=-np.inf, upper=np.inf, integer=False):
         from scipy import sparse
 
         A, b = _rows(A, b, "A", "b")
         C, d = _rows(C, d, "C", "d")
-        lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+        lower, upper = check.real(lower, "lower", DomainError), check.real(upper, "upper", DomainError)
         sizes = {part.shape[-1] for part in (A, C, lower, upper) if part is not None and part.ndim}
         if len(sizes) != 1 or sizes == {0}:
             raise DomainError(f"A, C, lower and upper must agree on one number of variables, got {sorted(sizes)}")
@@ -92,12 +98,27 @@ class Polytope(AbstractHosted):
         none = sparse.csc_array((0, n))
         matrix = sparse.vstack([none if block is None else block for block in (A, C)], format="csc")
         bounds = np.broadcast_to(lower, n), np.broadcast_to(upper, n)
-        self.oracle = LinearProgram(matrix, (np.r_[np.full(len(b), -np.inf), d], np.r_[b, d]), bounds)
+        rows = np.r_[np.full(len(b), -np.inf), d], np.r_[b, d]
+        whole = _as_mask(integer, n)
+        program = (matrix, rows, bounds)
+        self.oracle = IntegerProgram(*program, whole) if whole.any() else LinearProgram(*program)
         self.sizes = (n,)
         self.middle, self.widths = jnp.asarray(self.oracle.middle), jnp.asarray(self.oracle.diameters())
 
+    def contains(self, x, tol=1e-6):
+        if isinstance(self.oracle, IntegerProgram):
+            raise DomainError("membership in a hull of whole numbers is hard, and not decided here")
+        return super().contains(x, tol)
 
-def _rows(matrix, side, name, side_name) -> tuple[Any, np.ndarray]:
+
+def _as_mask(integer, n) -> np.ndarray:
+    mask = check.real(integer, "integer", DomainError)
+    if mask.shape not in ((), (n,)) or not np.isin(mask, (0, 1)).all():
+        raise DomainError(f"integer must be True, False, or {n} of them, got {check.described(integer)}")
+    return np.broadcast_to(mask.astype(bool), n)
+
+
+def _rows(matrix: Any, side, name, side_name) -> tuple[Any, np.ndarray]:
     """A block of constraints as a sparse matrix and a vector, neither given meaning none."""
     from scipy import sparse
 
@@ -105,8 +126,13 @@ def _rows(matrix, side, name, side_name) -> tuple[Any, np.ndarray]:
         return None, np.zeros(0)
     if matrix is None or side is None:
         raise DomainError(f"{name} and {side_name} belong together, got only one of them")
-    matrix, side = sparse.csc_array(matrix, dtype=float), np.asarray(side, float)
-    if side.shape != matrix.sum(axis=1).shape:
+    if not sparse.issparse(matrix):
+        matrix = np.atleast_2d(check.real(matrix, name, DomainError))
+        if matrix.ndim != 2:
+            raise DomainError(f"{name} must have one row for each constraint, got shape {matrix.shape}")
+    matrix = sparse.csc_array(matrix, dtype=float)
+    side = np.atleast_1d(check.real(side, side_name, DomainError))
+    if side.shape != matrix.shape[:1]:
         raise DomainError(
             f"{side_name} must have one entry for each row of {name}, got {side.shape} and {matrix.shape}"
         )

@@ -6,38 +6,33 @@ The base polytope of the uniform matroid is `HyperSimplex`; other matroids are i
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from .. import _tree as tree
-from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex, check_norm, number
+from ._arguments import at_most, scalar, vector
+from .base import AbstractDomain
 from .simplices import onto_capped_simplex
-from .vertices import Dense
+from .vertices import Dense, Sparse
 
 
-class Sparse(AbstractVertex):
-    """Few nonzero entries of a vector: `value` at positions `index`, all different."""
+class AbstractSelection(AbstractDomain):
+    """Vectors with entries from 0 to v, and with a bound on their sum."""
 
-    index: Int[Array, " k"]
-    value: Float[Array, " k"]
+    axes = 1
     n: int = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    value: Float[Array, ""]
 
-    def dense(self):
-        return jnp.zeros(self.n, self.value.dtype).at[self.index].set(self.value)
+    def __init__(self, n, k, value=1.0):
+        self.n, self.k = at_most(n, k)
+        self.value = scalar(value, "value", positive=True)
 
-    def dot(self, x):
-        return tree.dot(x[self.index], self.value)
-
-    def mix(self, x, step):
-        step = jnp.asarray(step, x.dtype)
-        return ((1 - step) * x).at[self.index].add(step * self.value)
-
-    def combine(self, weights):
-        empty = jnp.zeros((*weights.shape[:-1], self.n), self.value.dtype)
-        return empty.at[..., self.index].add(weights[..., None] * self.value)
+    @property
+    def shape(self):
+        return (self.n,)
 
 
-class HyperSimplex(AbstractDomain):
+class HyperSimplex(AbstractSelection):
     r"""$X = \{x \in \mathbb{R}^n : 0 \le x_i \le v,\ \sum_i x_i = kv\}$: exactly k of n coordinates at v.
 
     >>> import jax.numpy as jnp
@@ -45,30 +40,17 @@ class HyperSimplex(AbstractDomain):
     [0.0, 1.0, 1.0, 0.0]
     """
 
-    n: int = eqx.field(static=True)
-    k: int = eqx.field(static=True)
-    value: Float[Array, ""]
-
     def __init__(self, n, k, value=1.0):
-        self.n, self.k = at_most(n, k)
-        self.value = number(value, "value", positive=True)
-
-    @property
-    def shape(self):
-        return (self.n,)
+        super().__init__(n, k, value)
 
     def lmo(self, direction, guess=None):
         _, index = jax.lax.top_k(-direction, self.k)
-        return Sparse(index, jnp.full(self.k, self.value, direction.dtype), self.n)
-
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.n))
+        return Sparse(index, jnp.full(self.k, self.value, direction.dtype), self.shape)
 
     def start(self):
         return jnp.full(self.n, self.k / self.n * self.value)
 
     def diameter(self, ord):
-        check_norm(ord)
         return (2 * min(self.k, self.n - self.k)) ** (1 / ord) * self.value
 
     def contains(self, x, tol=1e-6):
@@ -80,7 +62,7 @@ class HyperSimplex(AbstractDomain):
         return onto_capped_simplex(x, jnp.full_like(x, value), self.k * value)
 
 
-class UnitHyperSimplex(AbstractDomain):
+class UnitHyperSimplex(AbstractSelection):
     r"""$X = \{x \in \mathbb{R}^n : 0 \le x_i \le v,\ \sum_i x_i \le kv\}$: at most k of n coordinates at v.
 
     >>> import jax.numpy as jnp
@@ -88,30 +70,17 @@ class UnitHyperSimplex(AbstractDomain):
     [0.0, 1.0, 0.0, 0.0]
     """
 
-    n: int = eqx.field(static=True)
-    k: int = eqx.field(static=True)
-    value: Float[Array, ""]
-
     def __init__(self, n, k, value=1.0):
-        self.n, self.k = at_most(n, k)
-        self.value = number(value, "value", positive=True)
-
-    @property
-    def shape(self):
-        return (self.n,)
+        super().__init__(n, k, value)
 
     def lmo(self, direction, guess=None):
         highest, index = jax.lax.top_k(-direction, self.k)
-        return Sparse(index, jnp.where(highest > 0, self.value.astype(direction.dtype), 0), self.n)
-
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.n))
+        return Sparse(index, jnp.where(highest > 0, self.value.astype(direction.dtype), 0), self.shape)
 
     def start(self):
         return jnp.full(self.n, self.k / (2 * self.n) * self.value)
 
     def diameter(self, ord):
-        check_norm(ord)
         return min(2 * self.k, self.n) ** (1 / ord) * self.value
 
     def contains(self, x, tol=1e-6):
@@ -130,13 +99,11 @@ class Permutahedron(AbstractDomain):
     [1.0, 3.0, 2.0]
     """
 
+    axes = 1
     values: Float[Array, " n"]  # from the largest down
 
     def __init__(self, values):
-        values = number(values, "values")
-        if values.ndim != 1 or values.size == 0:
-            raise DomainError(f"values must be a vector with one number per coordinate, got shape {values.shape}")
-        self.values = -jnp.sort(-values)
+        self.values = -jnp.sort(-vector(values, "values"))
 
     @property
     def shape(self):
@@ -147,16 +114,13 @@ class Permutahedron(AbstractDomain):
         point = jnp.zeros_like(direction).at[jnp.argsort(direction)].set(self.values.astype(direction.dtype))
         return Dense(point)
 
-    def vertex(self):
-        return Dense(self.values)
-
     def start(self):
         return jnp.full(self.shape, self.values.mean())
 
     def diameter(self, ord):
         """From one order to its reverse: no other pairing of the values makes a convex function of them larger."""
-        check_norm(ord)
-        return tree.norm(self.values - self.values[::-1], ord)
+        widths = self.values - self.values[::-1]
+        return tree.length(widths) if ord == 2 else tree.norm(widths, ord)
 
     def contains(self, x, tol=1e-6):
         """The k largest entries sum to no more than the k largest values, and all to as much (Rado, 1952)."""
@@ -178,13 +142,6 @@ def onto_selection(x, value, k):
     """The nearest point of {0 <= y <= value, sum y <= k value}."""
     boxed = jnp.clip(x, 0, value)
     return jnp.where(boxed.sum() <= k * value, boxed, onto_capped_simplex(x, jnp.full_like(x, value), k * value))
-
-
-def at_most(n, k) -> tuple[int, int]:
-    """n and k as integers with 1 <= k <= n."""
-    if not 1 <= k <= n:
-        raise DomainError(f"k must lie between 1 and n={n}, got {k}")
-    return int(n), int(k)
 
 
 def _nonincreasing(x):

@@ -4,13 +4,28 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _check as check
-from ..errors import DomainError
-from .base import AbstractDomain, check_norm, number
+from ._arguments import count, scalar
+from .base import AbstractDomain
 from .vertices import OneHot
 
 
-class ProbabilitySimplex(AbstractDomain):
+class AbstractSimplex(AbstractDomain):
+    """Nonnegative vectors of bounded sum."""
+
+    axes = 1
+    n: int = eqx.field(static=True)
+    total: Float[Array, ""]
+
+    def __init__(self, n, total=1.0):
+        self.n = count(n)
+        self.total = scalar(total, "total", positive=True)
+
+    @property
+    def shape(self):
+        return (self.n,)
+
+
+class ProbabilitySimplex(AbstractSimplex):
     r"""$X = \{x \in \mathbb{R}^n : x \ge 0,\ \sum_i x_i = r\}$.
 
     >>> import jax.numpy as jnp
@@ -19,28 +34,16 @@ class ProbabilitySimplex(AbstractDomain):
     [0.0, 1.0, 0.0]
     """
 
-    n: int = eqx.field(static=True)
-    total: Float[Array, ""]
-
     def __init__(self, n, total=1.0):
-        self.n = _coordinates(n)
-        self.total = number(total, "total", positive=True)
-
-    @property
-    def shape(self):
-        return (self.n,)
+        super().__init__(n, total)
 
     def lmo(self, direction, guess=None):
         return OneHot(jnp.argmin(direction), self.total.astype(direction.dtype), self.shape)
-
-    def vertex(self):
-        return OneHot(jnp.argmin(jnp.zeros(self.n)), self.total, self.shape)
 
     def start(self):
         return jnp.full(self.shape, self.total / self.n)
 
     def diameter(self, ord):
-        check_norm(ord)
         width = 0.0 if self.n == 1 else {1: 2.0, 2: 2.0**0.5}[ord]
         return width * self.total
 
@@ -52,7 +55,7 @@ class ProbabilitySimplex(AbstractDomain):
         return onto_simplex(x, self.total.astype(x.dtype))
 
 
-class UnitSimplex(AbstractDomain):
+class UnitSimplex(AbstractSimplex):
     r"""$X = \{x \in \mathbb{R}^n : x \ge 0,\ \sum_i x_i \le r\}$.
 
     >>> import jax.numpy as jnp
@@ -63,29 +66,17 @@ class UnitSimplex(AbstractDomain):
     [0.0, 0.0, 0.0]
     """
 
-    n: int = eqx.field(static=True)
-    total: Float[Array, ""]
-
     def __init__(self, n, total=1.0):
-        self.n = _coordinates(n)
-        self.total = number(total, "total", positive=True)
-
-    @property
-    def shape(self):
-        return (self.n,)
+        super().__init__(n, total)
 
     def lmo(self, direction, guess=None):
         index = jnp.argmin(direction)
         return OneHot(index, jnp.where(direction[index] < 0, self.total.astype(direction.dtype), 0), self.shape)
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.n))
-
     def start(self):
         return jnp.full(self.shape, self.total / (self.n + 1))
 
     def diameter(self, ord):
-        check_norm(ord)
         return min(self.n, 2) ** (1 / ord) * self.total
 
     def contains(self, x, tol=1e-6):
@@ -98,19 +89,23 @@ class UnitSimplex(AbstractDomain):
         return jnp.where(positive.sum() <= total, positive, onto_simplex(x, total))
 
 
-def _coordinates(n) -> int:
-    if (found := check.whole(n, "n", DomainError)) < 1:
-        raise DomainError(f"a simplex needs at least one coordinate, got n={n}")
-    return found
-
-
 def onto_simplex(x: Float[Array, " n"], total) -> Float[Array, " n"]:
     """The nearest point of {y >= 0, sum y = total}, by sorting (Held, Wolfe, Crowder, 1974)."""
-    x = x - x.max()  # the answer does not change, and large entries no longer swallow the total
     ordered = jnp.sort(x)[::-1]
-    excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, x.size + 1, dtype=x.dtype)
-    last = jnp.sum(ordered > excess) - 1
-    return jnp.maximum(x - excess[last], 0)
+    return above_level(x, ordered, jnp.arange(1, x.size + 1, dtype=x.dtype), total)
+
+
+def above_level(x: Float[Array, " n"], ordered, weights, total) -> Float[Array, " n"]:
+    """max(x - level, 0) with the level at which its weighted sum is the total, given x from the largest down, and the
+    sums of the weights in that order.
+
+    The level is found by what the sum is at each entry: all terms are differences of neighbours, so that large
+    entries and large weights swallow nothing.
+    """
+    spent = jnp.cumsum(weights[:-1] * -jnp.diff(ordered))
+    spent = jnp.concatenate([jnp.zeros(1, x.dtype), spent])
+    last = jnp.sum(spent < total) - 1
+    return jnp.maximum(x - ordered[last] + (total - spent[last]) / weights[last], 0)
 
 
 def onto_capped_simplex(x: Float[Array, " n"], caps: Float[Array, " n"], total) -> Float[Array, " n"]:

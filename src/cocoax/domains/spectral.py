@@ -1,7 +1,7 @@
 """Sets of matrices whose vertices have rank one. They differ from the rest in that their LMO is iterative."""
 
-import abc
-from typing import Any
+import functools
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
+from ._arguments import count, scalar
 from ._krylov import (
     fixed_directions,
     golub_kahan,
@@ -24,16 +25,13 @@ from ._krylov import (
 from ._spectra import (
     AbstractSingular,
     AbstractSymmetric,
-    as_iterations,
     as_matrix_shape,
     as_method,
-    at_least_one_row,
     relative_gap,
     symmetric_part,
     unless,
 )
 from .balls import L1Ball, rescale
-from .base import number
 from .simplices import ProbabilitySimplex, UnitSimplex
 from .vertices import RankOne
 
@@ -43,14 +41,15 @@ _LARGEST_EXACT = 256
 class NuclearNormBall(AbstractSingular):
     r"""$X = \{x \in \mathbb{R}^{m\times n} : \sum_i \sigma_i(x) \le r\}$, whose vertices are $r\,u v^\top$.
 
-    `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64).
+    `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64): proven for a
+    decomposition, almost certain for a Krylov space, which begins at fixed random directions.
     `lmo(direction, guess)` makes `iterations` steps from the guess, always as many, so that in a batch nobody
     waits; each takes two products with the direction. `lmo_error` says how good an answer was.
 
     | `method` | without a guess | from a guess |
     |---|---|---|
     | `"auto"` | `"exact"` up to 256 rows or columns, then `"krylov"` | `"krylov"` |
-    | `"krylov"` | restarted Lanczos | Golub-Kahan steps |
+    | `"krylov"` | restarted Lanczos, and a decomposition where that would be faster | Golub-Kahan steps |
     | `"power"` | as `"auto"` | power iterations: cheaper steps, but more of them for the same error |
     | `"exact"` | one dense decomposition | the same; the guess is ignored |
 
@@ -70,7 +69,7 @@ class NuclearNormBall(AbstractSingular):
         self.sizes = as_matrix_shape(shape, "nuclear-norm ball")
         self.values = L1Ball(min(self.sizes), radius)
         self.method = as_method(method)
-        self.iterations = as_iterations(iterations)
+        self.iterations = count(iterations, "iterations")
 
     @property
     def radius(self) -> Float[Array, ""]:
@@ -115,16 +114,25 @@ class NuclearNormBall(AbstractSingular):
 class _AbstractTrace(AbstractSymmetric):
     """Positive semidefinite matrices of bounded trace. `lmo` works on the symmetric part of the direction."""
 
-    method: eqx.AbstractVar[str]
-    iterations: eqx.AbstractVar[int]
+    simplex: ClassVar[type[Any]]  # what the eigenvalues lie in
+    n: int = eqx.field(static=True)
+    values: ProbabilitySimplex | UnitSimplex
+    method: str = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+
+    def __init__(self, n, trace, method, iterations):
+        self.n = count(n)
+        self.values = self.simplex(self.n, scalar(trace, "trace", positive=True))
+        self.method = as_method(method)
+        self.iterations = count(iterations, "iterations")
 
     @property
     def trace(self) -> Float[Array, ""]:
         return self.values.total
 
-    @abc.abstractmethod
     def _total(self, quotient) -> Float[Array, ""]:
         """The best trace of a multiple of $qq^T$, if $q^T d q$ is the quotient."""
+        return self.values.lmo(jnp.full(self.n, quotient)).value
 
     def lmo(self, direction, guess: Any = None):
         direction = symmetric_part(direction)
@@ -134,17 +142,19 @@ class _AbstractTrace(AbstractSymmetric):
             else:
                 direction, zero = rescale(direction)
                 q = _lowest_eigenvector(direction, _exact(self.method, self.n))
-            total = self._total(q @ (direction @ q))
+            short = q * (0.5 / self.n**0.5)  # so that nothing overflows: only the sign is asked for
+            total = self._total(short @ (direction @ short))
         return unless(zero, RankOne(q, q, total), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
         if self.method != "power":
             forward, _, zero = scaled_products(direction, first)
-            return lanczos(lambda x: -forward(x), first, self.iterations).vector, zero
-        bound = jnp.max(jnp.sum(jnp.abs(direction), axis=0))  # of the eigenvalues: those of 1 - d / bound are >= 0
+            return lanczos(lambda x: -forward(x), first, self.iterations), zero
+        # n bound > |d|: all eigenvalues of 1 - d / (n bound) are positive, and no sum overflows
+        bound = 1.01 * jnp.max(jnp.sum(jnp.abs(direction) / self.n, axis=0))
         zero = bound <= jnp.finfo(direction.dtype).tiny
         bound = jnp.where(zero, 1, bound)
-        return power(lambda x: x - (direction @ x) / bound, first, self.iterations, unit), zero
+        return power(lambda x: x - (direction @ (x / self.n)) / bound, first, self.iterations, unit), zero
 
     def vertex(self):
         q = fixed_directions((self.n,))
@@ -176,20 +186,10 @@ class Spectraplex(_AbstractTrace):
     [[0.5, -0.5], [-0.5, 0.5]]
     """
 
-    n: int = eqx.field(static=True)
-    values: ProbabilitySimplex
-    method: str = eqx.field(static=True)
-    iterations: int = eqx.field(static=True)
+    simplex = ProbabilitySimplex
 
     def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
-        self.n = at_least_one_row(n, "spectraplex")
-        total: Any = number(trace, "trace", positive=True)
-        self.values = ProbabilitySimplex(self.n, total)
-        self.method = as_method(method)
-        self.iterations = as_iterations(iterations)
-
-    def _total(self, quotient):
-        return self.trace.astype(quotient.dtype)
+        super().__init__(n, trace, method, iterations)
 
 
 class UnitSpectrahedron(_AbstractTrace):
@@ -205,38 +205,35 @@ class UnitSpectrahedron(_AbstractTrace):
     [[0.0, 0.0], [0.0, 0.0]]
     """
 
-    n: int = eqx.field(static=True)
-    values: UnitSimplex
-    method: str = eqx.field(static=True)
-    iterations: int = eqx.field(static=True)
+    simplex = UnitSimplex
 
     def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
-        self.n = at_least_one_row(n, "spectrahedron")
-        total: Any = number(trace, "trace", positive=True)
-        self.values = UnitSimplex(self.n, total)
-        self.method = as_method(method)
-        self.iterations = as_iterations(iterations)
-
-    def _total(self, quotient):
-        return jnp.where(quotient < 0, self.trace.astype(quotient.dtype), 0)
+        super().__init__(n, trace, method, iterations)
 
 
+@functools.partial(jax.jit, static_argnums=1)
 def _top_singular_pair(matrix, exact):
     """Unit (u, v) with the largest u^T C v, from the Gram matrix of the smaller side."""
     rows, columns = matrix.shape
     if rows < columns:
         return _top_singular_pair(matrix.T, exact)[::-1]
-    if exact:
-        right = jnp.linalg.eigh(matrix.T @ matrix).eigenvectors[:, -1]
-    else:
-        right = top_eigenvector(lambda x: (matrix @ x) @ matrix, fixed_directions((columns,)).astype(matrix.dtype))
+
+    def decomposed():
+        return jnp.linalg.eigh(matrix.T @ matrix).eigenvectors[:, -1]
+
+    def product(x):
+        return (matrix @ x) @ matrix
+
+    right = decomposed() if exact else top_eigenvector(product, decomposed, columns, matrix.dtype)
     return unit(matrix @ right), right
 
 
+@functools.partial(jax.jit, static_argnums=1)
 def _lowest_eigenvector(matrix, exact):
-    if exact:
+    def decomposed():
         return jnp.linalg.eigh(matrix).eigenvectors[:, 0]
-    return top_eigenvector(lambda x: -(matrix @ x), fixed_directions((len(matrix),)).astype(matrix.dtype))
+
+    return decomposed() if exact else top_eigenvector(lambda x: -(matrix @ x), decomposed, len(matrix), matrix.dtype)
 
 
 def _exact(method, size):

@@ -2,10 +2,10 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 
 from ._spectra import AbstractSingular, as_matrix_shape
 from .balls import rescale
+from .base import AbstractDomain
 from .norms import LpBall
 from .vertices import Dense
 
@@ -34,8 +34,8 @@ class SchattenBall(AbstractSingular):
         with jax.default_matmul_precision("highest"):
             return Dense(self.with_spectrum(lambda values: self.values.lmo(values).dense(), direction))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
+    def project(self, x):
+        return super().project(x) if self.values.plain is not None else AbstractDomain.project(self, x)
 
 
 def SpectralNormBall(shape, radius) -> SchattenBall:

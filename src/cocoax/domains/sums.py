@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from .. import _check as check
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex
-from .transforms import as_domain, plus, undecided
+from .base import AbstractDomain, AbstractVertex, undecided
+from .transforms import as_domain, normalise, plus
 
 
 class Sum(AbstractVertex):
@@ -33,7 +34,31 @@ class Sum(AbstractVertex):
         return _total(term.combine(weights) for term in self.terms)
 
 
-class MinkowskiSum(AbstractDomain):
+class AbstractSeveral(AbstractDomain):
+    """Made of several domains of one shape. An LMO cannot tell whether a point lies in it."""
+
+    domains: tuple[AbstractDomain, ...]
+
+    def __init__(self, domains):
+        if not isinstance(domains, list | tuple):
+            kind = type(self).__name__
+            raise DomainError(f"{kind} needs a list of domains, {kind}([X, Y]), got {check.described(domains)}")
+        self.domains = tuple(as_domain(domain) for domain in domains)
+        if not domains:
+            raise DomainError("a sum or a hull needs at least one domain, got none")
+        for other in self.domains[1:]:
+            if other.shape != self.shape:
+                raise DomainError(f"all domains must have one shape, got {self.shape} and {other.shape}")
+
+    @property
+    def shape(self):
+        return self.domains[0].shape
+
+    def contains(self, x, tol=1e-6):
+        raise undecided(self)
+
+
+class MinkowskiSum(AbstractSeveral):
     r"""$X_1 + \dots + X_k = \{x_1 + \dots + x_k : x_i \in X_i\}$; its vertices are sums of vertices.
 
     An LMO cannot tell whether a point lies in the sum, so `contains` is refused.
@@ -45,14 +70,8 @@ class MinkowskiSum(AbstractDomain):
     [-1.0, -6.0, 1.0]
     """
 
-    domains: tuple[AbstractDomain, ...]
-
     def __init__(self, domains):
-        self.domains = _of_one_shape(domains)
-
-    @property
-    def shape(self):
-        return self.domains[0].shape
+        super().__init__(domains)
 
     def lmo(self, direction, guess: Any = None):
         guesses = [None] * len(self.domains) if guess is None else guess.terms
@@ -67,9 +86,6 @@ class MinkowskiSum(AbstractDomain):
     def diameter(self, ord):
         r"""An upper bound, by the triangle inequality: the sum of the diameters. Exact if they have one direction."""
         return _total(domain.diameter(ord) for domain in self.domains)
-
-    def contains(self, x, tol=1e-6):
-        raise undecided(self)
 
 
 class Choice(AbstractVertex):
@@ -94,7 +110,7 @@ class Choice(AbstractVertex):
         return jax.lax.switch(self.index, [lambda option=option: function(option) for option in self.options])
 
 
-class UnionHull(AbstractDomain):
+class UnionHull(AbstractSeveral):
     r"""$\mathrm{conv}(X_1 \cup \dots \cup X_k)$; its LMO is the best of theirs.
 
     An LMO cannot tell whether a point lies in the hull, so `contains` is refused.
@@ -108,19 +124,14 @@ class UnionHull(AbstractDomain):
     [-1.0, -1.0, 1.0]
     """
 
-    domains: tuple[AbstractDomain, ...]
-
     def __init__(self, domains):
-        self.domains = _of_one_shape(domains)
-
-    @property
-    def shape(self):
-        return self.domains[0].shape
+        super().__init__(domains)
 
     def lmo(self, direction, guess: Any = None):
         guesses = [None] * len(self.domains) if guess is None else guess.options
         options = tuple(domain.lmo(direction, known) for domain, known in zip(self.domains, guesses))
-        return Choice(options, jnp.argmin(jnp.stack([option.dot(direction) for option in options])))
+        unit, _ = normalise(direction)  # so that no value overflows
+        return Choice(options, jnp.argmin(jnp.stack([option.dot(unit) for option in options])))
 
     def vertex(self):
         return Choice(tuple(domain.vertex() for domain in self.domains), jnp.argmin(jnp.zeros(len(self.domains))))
@@ -139,19 +150,6 @@ class UnionHull(AbstractDomain):
         pairs = itertools.combinations(range(len(widths)), 2)
         between = [widths[i] + tree.norm(tree.sub(starts[i], starts[j]), ord) + widths[j] for i, j in pairs]
         return jnp.max(jnp.stack(widths + between))
-
-    def contains(self, x, tol=1e-6):
-        raise undecided(self)
-
-
-def _of_one_shape(domains):
-    domains = tuple(as_domain(domain) for domain in domains)
-    if not domains:
-        raise DomainError("a sum or a hull needs at least one domain, got none")
-    for other in domains[1:]:
-        if other.shape != domains[0].shape:
-            raise DomainError(f"all domains must have one shape, got {domains[0].shape} and {other.shape}")
-    return domains
 
 
 def _total(parts):

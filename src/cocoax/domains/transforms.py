@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import _check as check
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex, Point, number
+from ._arguments import number, scalar
+from .base import AbstractDomain, AbstractVertex, Point
 
 
 class Scaled(AbstractVertex):
@@ -45,9 +47,7 @@ class Scale(AbstractDomain):
 
     def __init__(self, domain, factor):
         self.domain = as_domain(domain)
-        self.factor = number(factor, "factor")
-        if self.factor.ndim:
-            raise DomainError(f"factor must be one number, got shape {self.factor.shape}")
+        self.factor = scalar(factor, "factor")
         if not tree.is_traced(self.factor) and self.factor == 0:
             raise DomainError("factor must not be 0, which would leave a single point")
 
@@ -113,7 +113,7 @@ class Translate(AbstractDomain):
 
     def __init__(self, domain, shift):
         self.domain = as_domain(domain)
-        shapes, structure, leaves = leaves_like(domain, shift, "shift")
+        shapes, structure, leaves = leaves_like(self.domain, shift, "shift")
         leaves = [number(leaf, "shift") for leaf in leaves]
         for leaf, shape in zip(leaves, shapes):
             if leaf.shape not in ((), shape):
@@ -150,9 +150,7 @@ class Translate(AbstractDomain):
 
 
 def as_domain(domain) -> AbstractDomain:
-    if not isinstance(domain, AbstractDomain):
-        raise DomainError(f"a set is made from a domain, got {type(domain).__name__}")
-    return domain
+    return check.instance(domain, AbstractDomain, DomainError, "a set is made from a domain")
 
 
 def leaves_like(domain, value, name):
@@ -193,7 +191,3 @@ def normalise(x):
     x = tree.scale(1 / jnp.where(largest > 0, largest, 1), x)
     length = tree.norm(x)
     return tree.scale(1 / jnp.where(length > 0, length, 1), x), largest * length
-
-
-def undecided(domain):
-    return DomainError(f"an LMO alone cannot decide membership in a {type(domain).__name__}")

@@ -1,6 +1,7 @@
 """Small forms of extreme points."""
 
 import functools
+import math
 import operator
 from typing import Any
 
@@ -39,6 +40,39 @@ class OneHot(AbstractVertex):
         return ((1 - step) * x).reshape(-1).at[self.index].add(step * self.value).reshape(self.shape)
 
 
+class Sparse(AbstractVertex):
+    """Few nonzero entries: `value` at the flat positions `index`, all different."""
+
+    index: Int[Array, " k"]
+    value: Float[Array, " k"]
+    shape: tuple[int, ...] = eqx.field(static=True)
+
+    def dense(self):
+        return self.mix(jnp.zeros(self.shape, self.value.dtype), 1.0)
+
+    def dot(self, x):
+        return jnp.vdot(x.reshape(-1)[self.index], self.value)
+
+    def mix(self, x, step):
+        step = jnp.asarray(step, x.dtype)
+        return ((1 - step) * x).reshape(-1).at[self.index].add(step * self.value).reshape(self.shape)
+
+    def combine(self, weights):
+        lead, dtype = weights.shape[:-1], jnp.result_type(weights, self.value)
+        total = jnp.zeros((*lead, math.prod(self.shape)), dtype)
+        return total.at[..., self.index].add(weights[..., None] * self.value).reshape(*lead, *self.shape)
+
+
+class Chosen(AbstractVertex):
+    """`value` where `mask`, 0 elsewhere: one byte per entry."""
+
+    mask: Bool[Array, " n"]
+    value: Float[Array, ""]
+
+    def dense(self):
+        return jnp.where(self.mask, self.value, 0)
+
+
 class RankOne(AbstractVertex):
     """scale * left right^T, with unit vectors."""
 
@@ -57,9 +91,7 @@ class RankOne(AbstractVertex):
         return (1 - step) * x + (step * self.scale) * jnp.outer(self.left, self.right)
 
     def combine(self, weights):
-        if weights.ndim > 1:
-            return super().combine(weights)
-        return (self.left * (weights * self.scale)[:, None]).T @ self.right
+        return jnp.einsum("...k,ki,kj->...ij", weights * self.scale, self.left, self.right)
 
 
 class Signs(AbstractVertex):

@@ -1,74 +1,20 @@
-"""Balls of group norms, and shifted balls of weighted l1 and l2 norms."""
+"""Shifted balls of weighted l1 and l2 norms."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .balls import Box, onto_l1_ball, rescale
-from .base import AbstractDomain, check_norm, number
-from .matroids import as_labels
+from ._arguments import number, scalar
+from .balls import Box, rescale
+from .base import AbstractDomain
+from .groups import GroupLassoBall as GroupLassoBall
+from .simplices import above_level
+from .transforms import normalise
 from .vertices import Dense
-
-
-class GroupLassoBall(AbstractDomain):
-    r"""$X = \{x \in \mathbb{R}^n : \sum_j \|x_{G_j}\|_2 \le r\}$; a vertex is nonzero in one group $G_j$ only.
-
-    `groups` lists the coordinates of every group, each coordinate in one group.
-
-    >>> import jax.numpy as jnp
-    >>> ball = GroupLassoBall([[0, 1], [2]], radius=10.0)
-    >>> ball.lmo(jnp.array([3.0, -4.0, 2.0])).dense().round(4).tolist()
-    [-6.0, 8.0, 0.0]
-    """
-
-    labels: Int[Array, " n"]  # the group of every coordinate
-    sizes: Int[Array, " groups"]
-    radius: Float[Array, ""]
-
-    def __init__(self, groups, radius):
-        self.labels = jnp.asarray(as_labels(groups))
-        self.sizes = jnp.bincount(self.labels)
-        self.radius = number(radius, "radius", positive=True)
-
-    @property
-    def shape(self):
-        return self.labels.shape
-
-    def lmo(self, direction, guess=None):
-        direction, zero = rescale(direction)
-        direction = jnp.where(zero, 1, direction)
-        norms = self._norms(direction)
-        best = jnp.argmax(norms)
-        step = -self.radius.astype(direction.dtype) / norms[best]
-        return Dense(jnp.where(self.labels == best, step * direction, 0))
-
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
-    def start(self):
-        return jnp.zeros(self.shape)
-
-    def diameter(self, ord):
-        check_norm(ord)
-        longest = {1: jnp.sqrt(self.sizes.max().astype(float)), 2: 1.0}[ord]
-        return 2 * longest * self.radius
-
-    def contains(self, x, tol=1e-6):
-        return self._norms(x).sum() <= (1 + tol) * self.radius.astype(x.dtype)
-
-    def project(self, x):
-        norms = self._norms(x)
-        shorter = onto_l1_ball(norms, self.radius.astype(x.dtype))
-        return x * (shorter / jnp.where(norms > 0, norms, 1))[self.labels]
-
-    def _norms(self, x):
-        scaled, _ = rescale(x)  # so that squares of large entries do not overflow
-        squares = jax.ops.segment_sum(scaled**2, self.labels, self.sizes.size)
-        return tree.norm(x, jnp.inf) * jnp.sqrt(squares)
 
 
 class Diamond(AbstractDomain):
@@ -97,15 +43,11 @@ class Diamond(AbstractDomain):
         index = jnp.unravel_index(jnp.argmax(half * jnp.abs(direction)), self.shape)
         return Dense(centre.at[index].add(jnp.where(direction[index] > 0, -half[index], half[index])))
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
     def start(self):
         return self.box.start()
 
     def diameter(self, ord):
         """The widest side of the box: the set is symmetric, and a vertex differs from its centre in one entry."""
-        check_norm(ord)
         return jnp.max(self.box.upper - self.box.lower)
 
     def contains(self, x, tol=1e-6):
@@ -119,11 +61,17 @@ class Diamond(AbstractDomain):
         widest = jnp.where(half.max() > 0, half.max(), 1)
         half = half / widest
         offset = jnp.where(half > 0, (x - centre) / widest, 0)
-        weights = 1 / jnp.where(half > 0, half, jnp.inf)
         lengths = jnp.abs(offset)
-        shorter = weights * _above_level(lengths * half, weights**2)
-        lengths = jnp.where(jnp.sum(weights * lengths) <= 1, lengths, shorter)
-        return centre + widest * jnp.sign(offset) * lengths
+        shares = lengths / jnp.where(half > 0, half, 1)
+        sides = jnp.maximum(half, jnp.finfo(x.dtype).eps ** 2)  # so that no square overflows
+        levels, weights = (lengths * sides).reshape(-1), jnp.where(half > 0, 1 / sides, 0).reshape(-1)
+        # sorted themselves, since levels computed a second time may be rounded otherwise
+        ordered, order = jax.lax.sort((-levels, jnp.arange(levels.size)), num_keys=1)
+        squares = weights[order] ** 2
+        shorter = jnp.minimum(squares * above_level(-ordered, -ordered, jnp.cumsum(squares), 1), 1)
+        shorter = jnp.zeros_like(levels).at[order].set(shorter).reshape(half.shape)
+        shares = jnp.where(jnp.sum(shares) <= 1, shares, shorter / jnp.sum(shorter))
+        return centre + widest * half * jnp.sign(offset) * shares
 
     def _frame(self, dtype):
         return self.box.start().astype(dtype), (0.5 * (self.box.upper - self.box.lower)).astype(dtype)
@@ -158,7 +106,7 @@ class Ellipsoid(AbstractDomain):
                 smallest = np.linalg.eigvalsh(matrix)[0]
                 raise DomainError(f"matrix must be positive definite, got the eigenvalue {smallest}")
         self.centre = jnp.broadcast_to(centre, matrix.shape[:1])
-        self.radius = number(radius, "radius", positive=True)
+        self.radius = scalar(radius, "radius", positive=True)
 
     @property
     def shape(self):
@@ -173,9 +121,6 @@ class Ellipsoid(AbstractDomain):
             toward = solve_triangular(factor, toward / tree.norm(toward), lower=True, trans=1)
         return Dense(self.centre.astype(direction.dtype) - jnp.sqrt(self.radius.astype(direction.dtype)) * toward)
 
-    def vertex(self):
-        return self.lmo(jnp.zeros(self.shape))
-
     def start(self):
         return self.centre
 
@@ -185,7 +130,6 @@ class Ellipsoid(AbstractDomain):
         $\max_x \|x-c\|_1 = \max_{s\in\{-1,1\}^n} \sqrt{r\,s^\top B s}$, and $s^\top B s$ is at most
         $\sum_{ij}|B_{ij}|$ and at most $n\,\lambda_{\max}(B)$.
         """
-        check_norm(ord)
         with jax.default_matmul_precision("highest"):
             inverse = cho_solve((self.factor, True), jnp.eye(self.centre.size))
         longest = jnp.linalg.eigvalsh(inverse)[-1]
@@ -193,16 +137,9 @@ class Ellipsoid(AbstractDomain):
         return 2 * jnp.sqrt(self.radius * square)
 
     def contains(self, x, tol=1e-6):
+        r"""Whether $g(x) = |L^\top(x-c)| \le \sqrt r$ if x moves by `tol` $\cdot|c|$ against $\nabla g$."""
+        factor, centre = self.factor.astype(x.dtype), self.centre.astype(x.dtype)
         with jax.default_matmul_precision("highest"):
-            scaled = (x - self.centre.astype(x.dtype)) @ self.factor.astype(x.dtype)
-        return tree.norm(scaled) <= (1 + tol) * jnp.sqrt(self.radius.astype(x.dtype))
-
-
-def _above_level(x, weights):
-    """max(x - level, 0) with the level at which its weighted sum is 1, by sorting; `onto_simplex` has weights 1."""
-    x = x - x.max()  # the answer does not change, and large entries no longer swallow the sum
-    order = jnp.argsort(-x.reshape(-1))
-    ordered, weights = x.reshape(-1)[order], weights.reshape(-1)[order]
-    level = (jnp.cumsum(weights * ordered) - 1) / jnp.cumsum(weights)
-    last = jnp.sum(ordered > level) - 1
-    return jnp.maximum(x - level[last], 0)
+            unit, length = normalise((x - centre) @ factor)
+            steepness = tree.norm(factor @ unit)
+        return length <= (1 + tol) * jnp.sqrt(self.radius.astype(x.dtype)) + tol * tree.norm(centre) * steepness

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, Int
 
 from .. import _tree as tree
 from ..errors import DomainError
-from .base import AbstractDomain, AbstractVertex, Point, number
+from ._arguments import count, scalar
+from .base import AbstractDomain, AbstractVertex, Point
 from .transforms import as_domain, normalise, width
 
 
@@ -41,6 +42,10 @@ class _Counter:
 
     def __init__(self):
         self.value, self._lock = 0, threading.Lock()
+
+    def __fingerprint__(self):
+        """Counting changes no game."""
+        return ()
 
     def add(self, calls):
         with self._lock:
@@ -153,10 +158,8 @@ class Cached(_Wrapper):
 
     def __init__(self, domain, size=1, *, tolerance=0.0):
         self.domain = as_domain(domain)
-        if size < 1:
-            raise DomainError(f"a cache needs room for at least one answer, got size={size}")
-        self.size = int(size)
-        self.tolerance = number(tolerance, "tolerance")
+        self.size = count(size, "size")
+        self.tolerance = scalar(tolerance, "tolerance")
         if not tree.is_traced(self.tolerance) and not bool(self.tolerance >= 0):
             raise DomainError(f"tolerance must not be negative, got {tolerance}")
 

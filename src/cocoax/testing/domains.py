@@ -1,5 +1,7 @@
 """What every domain promises, as one function."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -57,34 +59,44 @@ def _require_refusals(domain):
 
 
 def _directions(domain, key, count, dtype):
-    """Gaussian directions, every fourth rounded to -1, 0 or 1, so that it has ties, and a constant one."""
+    """Gaussian directions, every fourth rounded to -1, 0 or 1, so that it has ties, some along one coordinate only,
+    and constant ones."""
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    drawn = [rng.standard_normal((count, *shape)) for shape in shapes]
-    for values in drawn:
-        values[::4] = np.clip(np.round(values[::4]), -1, 1)
-        values[-1] = 1
-    return jax.tree.unflatten(structure, [jnp.asarray(values, dtype) for values in drawn])
+    drawn = rng.standard_normal((count, sum(map(math.prod, shapes))))
+    drawn[::4] = np.clip(np.round(drawn[::4]), -1, 1)
+    along = np.arange(drawn.shape[1]) == rng.integers(drawn.shape[1], size=(len(drawn[2::4]), 1))
+    drawn[2::4] = along * np.sign(drawn[2::4, :1]) * np.linalg.norm(drawn[2::4], axis=1, keepdims=True)
+    drawn[-2:-1], drawn[-1] = -1, 1
+    parts = np.split(drawn, np.cumsum([math.prod(shape) for shape in shapes])[:-1], axis=1)
+    leaves = [jnp.asarray(part, dtype).reshape(count, *shape) for part, shape in zip(parts, shapes)]
+    return jax.tree.unflatten(structure, leaves)
 
 
 def _measure(domain, asked, tol):
-    """The minima; the sizes that errors are measured by; and for each promise by how much every direction
+    """The minima; the sizes that errors are measured by; and for each promise by how much every direction or point
     breaks it, 1 being what rounding allows."""
-    dtype = tree.dtype(asked)
+    dtype, zero = tree.dtype(asked), tree.zeros_like(asked)
     nearby = jax.tree.map(lambda leaf: leaf + 1e-3 * jnp.roll(leaf, 1, axis=0), asked)
-    scales = {"flipped": -1.0, "huge": 1e20, "tiny": 1e-20}
-    questions = [asked, nearby, *(tree.scale(factor, asked) for factor in scales.values())]
-    vertices = jax.vmap(domain.lmo)(jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *questions))
-    vertices, near, flipped, huge, tiny = _split(vertices, len(questions))
-    points = _dense(vertices)
+    scaled = [tree.scale(factor, asked) for factor in (-1.0, 1e20, 1e-20)]
+    questions = [asked, nearby, *scaled, zero]
+    answers = jax.vmap(domain.lmo)(_joined(questions))
+    points, near, flipped, huge, tiny, cold = _split(_dense(answers), len(questions))
+    vertices = _split(answers, len(questions))[0]
+    guess = jax.tree.map(lambda leaf: leaf[0], vertices)
+    from_guesses = jax.vmap(domain.lmo)(_joined([nearby, zero]), _joined([vertices, vertices]))
+    warm, still = _split(_dense(from_guesses), 2)
 
-    values = _dots(asked, points)
+    start, first = tree.astype(domain.start(), dtype), tree.astype(domain.vertex(), dtype)
+    _same("start", _shapes(start), domain.shape)
+    _same("a vertex", _kinds(jax.tree.map(lambda leaf: leaf[0], points)), _kinds(start))
+    _same("vertex()", _kinds(first), _kinds(guess))
+    _same("an answer from a guess", _kinds(jax.tree.map(lambda leaf: leaf[0], from_guesses)), _kinds(guess))
+
+    values, products = _dots(asked, points), _all_dots(asked, points)
     reach = jnp.max(jax.vmap(tree.norm)(points))
     norms = jax.vmap(tree.norm)(asked)
     sizes = jnp.where(norms > 0, norms, 1) * reach
-    start = tree.astype(domain.start(), dtype)
-    _same("start", _shapes(start), domain.shape)
-    _same("a vertex", _kinds(jax.tree.map(lambda leaf: leaf[0], points)), _kinds(start))
 
     def off(found, expected):
         return jnp.abs(found - expected) / (tol * sizes)
@@ -93,45 +105,57 @@ def _measure(domain, asked, tol):
         return jax.vmap(lambda a, b: tree.norm(tree.sub(a, b)))(x, y) / (tol * (reach + tree.norm(start)))
 
     mixed = jax.vmap(lambda vertex: vertex.mix(start, 0.3))(vertices)
-    weights = jnp.linspace(-1, 1, len(values), dtype=dtype)[None, :]
-    summed = jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
+    ramp = jnp.linspace(-1, 1, len(values), dtype=dtype)
+    weights = jnp.stack([ramp, ramp[::-1] ** 2])
+    sums = jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
+    first_sum = jax.tree.map(lambda leaf: leaf[:1], sums)
+    one_sum = jax.tree.map(lambda leaf: leaf[None], vertices.combine(ramp))
+    looped = jax.lax.map(lambda direction: domain.lmo(direction).dense(), asked)
     excesses = {
-        "start lies outside": _outside(domain, jax.tree.map(lambda leaf: leaf[None], start), tol),
-        "a vertex lies outside": _outside(domain, points, tol),
         "dot is not that of the dense vertex": off(jax.vmap(lambda v, d: v.dot(d))(vertices, asked), values),
         "mix is not that of the dense vertex": apart(
             mixed, jax.vmap(lambda point: tree.mix(start, point, 0.3))(points)
         ),
-        "combine is not that of the dense vertices": apart(vertices.combine(weights), summed) / len(values),
-        "lmo is beaten by another vertex": (values - jnp.min(_all_dots(asked, points), axis=1)) / (tol * sizes),
-        "a direction scaled by 1e20 has another minimum": off(_dots(asked, _dense(huge)), values),
-        "a direction scaled by 1e-20 has another minimum": off(_dots(asked, _dense(tiny)), values),
-        "support is not the largest value": off(jax.vmap(domain.support)(asked), _dots(asked, _dense(flipped))),
+        "combine with a row of weights is not that of the dense vertices": apart(one_sum, first_sum) / len(values),
+        "combine with rows of weights is not that of the dense vertices": apart(vertices.combine(weights), sums)
+        / len(values),
+        "lmo is beaten by another vertex": (values - jnp.min(products, axis=1)) / (tol * sizes),
+        "a direction scaled by 1e20 has another minimum": off(_dots(asked, huge), values),
+        "a direction scaled by 1e-20 has another minimum": off(_dots(asked, tiny), values),
+        "support is not the largest value": off(jax.vmap(domain.support)(asked), _dots(asked, flipped)),
+        "vmap is not a loop": off(_dots(asked, looped), values),
+        "a good guess costs more than 1% of the largest value": _dots(nearby, tree.sub(warm, near)) / (0.01 * sizes),
     }
-    looped = jax.lax.map(lambda direction: domain.lmo(direction).dense(), asked)
-    excesses["vmap is not a loop"] = off(_dots(asked, looped), values)
-    excesses |= _measure_guess(domain, vertices, nearby, _dots(nearby, _dense(near)), sizes, tol)
-    excesses |= _measure_diameters(domain, points, _dense(flipped), tol)
-    excesses |= _measure_projection(domain, tree.add(points, tree.scale(3.0, asked)), points, tol)
+    projected, nearest = _measure_projection(domain, tree.add(points, tree.scale(3.0, asked)), points, start, tol)
+    excesses |= projected | _measure_diameters(domain, points, flipped, tol)
+    members = nearest | {
+        "start lies outside": jax.tree.map(lambda leaf: leaf[None], start),
+        "vertex() lies outside": jax.tree.map(lambda leaf: leaf[None], first.dense()),
+        "a vertex lies outside": points,
+        "an answer from a guess lies outside": warm,
+        "the zero direction has no answer": jax.tree.map(lambda leaf: leaf[:1], cold),
+        "the zero direction destroys a guess": still,
+    }
+    excesses |= _measure_members(domain, members, asked, points, tol)
     return values, sizes, excesses
 
 
-def _measure_guess(domain, guesses, nearby, minima, sizes, tol):
-    """From the answer to a direction close by; then asked zero, with and without it."""
-    guess = jax.tree.map(lambda leaf: leaf[0], guesses)
-    _same("vertex()", _kinds(tree.astype(domain.vertex(), tree.dtype(nearby))), _kinds(guess))
-    zero = tree.zeros_like(nearby)
-    questions = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), nearby, zero)
-    answers = jax.vmap(domain.lmo)(questions, jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), guesses))
-    _same("an answer from a guess", _kinds(jax.tree.map(lambda leaf: leaf[0], answers)), _kinds(guess))
-    warm, still = _split(answers, 2)
-    cold = jax.vmap(domain.lmo)(jax.tree.map(lambda leaf: leaf[:1], zero))
-    return {
-        "a good guess costs more than 1% of the largest value": (_dots(nearby, _dense(warm)) - minima) / (0.01 * sizes),
-        "an answer from a guess lies outside": _outside(domain, _dense(warm), tol),
-        "the zero direction has no answer": _outside(domain, _dense(cold), tol),
-        "the zero direction destroys a guess": _outside(domain, _dense(still), tol),
-    }
+def _measure_members(domain, members, asked, points, tol):
+    """Points of the set are on the right side of the hyperplanes that support it, and `contains` agrees."""
+    norms, reach = jax.vmap(tree.norm)(asked), jnp.max(jax.vmap(tree.norm)(points))
+    lengths = jnp.where(norms > 0, norms, 1)
+    minima = jnp.min(_all_dots(asked, points), axis=1)
+    beyond = {name: (minima - _all_dots(asked, stack).T) / (tol * lengths * reach) for name, stack in members.items()}
+    excesses = {name: jnp.max(excess, axis=1) for name, excess in beyond.items()}
+    # a step against a direction, from where it is least, leads out of the set
+    step = jax.vmap(lambda x, direction, length: tree.sub(x, tree.scale(0.01 * reach / length, direction)))
+    outside = {"contains takes a point outside": step(points, asked, lengths)}
+    for name, inside in _contained(domain, members | outside, tol).items():
+        if name in outside:
+            excesses[name] = jnp.where(inside & (norms * reach > 0), jnp.inf, 0.0)
+        else:
+            excesses[name] = jnp.where(inside, excesses[name], jnp.inf)
+    return excesses
 
 
 def _measure_diameters(domain, points, opposite, tol):
@@ -148,30 +172,42 @@ def _measure_diameters(domain, points, opposite, tol):
     return widths
 
 
-def _measure_projection(domain, far, inside, tol):
+def _measure_projection(domain, far, vertices, start, tol):
+    """What projections break, and the points that they must not leave the set by."""
+    between = jax.vmap(lambda vertex: tree.mix(start, vertex, 0.5))(vertices)
+    given = _joined([far, vertices, between])
     try:
-        nearest = jax.vmap(domain.project)(far)
+        found = jax.vmap(domain.project)(given)
     except DomainError:  # only domains with a cheap exact projection have one
-        return {}
-    _same("a projection", _kinds(nearest), _kinds(far))
+        return {}, {}
+    _same("a projection", _kinds(found), _kinds(given))
+    nearest, *kept = _split(found, 3)
+    again = jax.vmap(domain.project)(nearest)
     norms = jax.vmap(tree.norm)
-    size = 10 * tol * (norms(far) + norms(inside).max())
-    to_vertices = jax.vmap(jax.vmap(lambda x, y: tree.norm(tree.sub(x, y)), (None, 0)), (0, None))(far, inside)
-    again, kept = (jax.vmap(domain.project)(x) for x in (nearest, inside))
-    return {
-        "a projection lies outside": _outside(domain, nearest, tol),
+    size = 10 * tol * (norms(far) + norms(vertices).max())
+    to_vertices = jax.vmap(jax.vmap(lambda x, y: tree.norm(tree.sub(x, y)), (None, 0)), (0, None))(far, vertices)
+    moved = norms(tree.sub(_joined(kept), _joined([vertices, between])))
+    excesses = {
         "projecting twice is not projecting once": norms(tree.sub(again, nearest)) / size,
-        "projecting moves a point of the set": norms(tree.sub(kept, inside)) / size,
+        "projecting moves a point of the set": moved / jnp.tile(size, 2),
         "a vertex is nearer than the projection": (norms(tree.sub(far, nearest)) - to_vertices.min(1)) / size,
     }
+    return excesses, {"a projection lies outside": nearest}
 
 
-def _outside(domain, points, tol):
+def _contained(domain, points, tol):
+    """Of each of several stacks, what the domain contains; all at once, for one compilation."""
+    stacks = list(points.values())
     try:
-        inside = jax.vmap(lambda x: domain.contains(x, 20 * tol))(points)
+        inside = jax.vmap(lambda x: domain.contains(x, 20 * tol))(_joined(stacks))
     except DomainError:  # a domain need not be able to tell
-        inside = jax.vmap(tree.all_finite)(points)
-    return jnp.where(inside, 0.0, jnp.inf)
+        return {}
+    ends = np.cumsum([len(jax.tree.leaves(stack)[0]) for stack in stacks])
+    return dict(zip(points, jnp.split(inside, ends[:-1])))
+
+
+def _joined(stacks):
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *stacks)
 
 
 def _split(stack, parts):

@@ -1,0 +1,250 @@
+"""The command line: `cocoax reproduce`, `race`, `theory` and `list`."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.table import Table
+except ModuleNotFoundError as missing:
+    sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
+
+from .errors import CocoaxError, LabError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Constrained online convex optimization in JAX, without projections.",
+)
+Out = Annotated[Path, typer.Option(help="Folder of the results.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the games that are already in --out.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+Helper = Annotated[bool, typer.Option("--helper", hidden=True, help="Play backwards, for another process.")]
+
+_WORTH_HELP = 20_000  # rounds
+
+
+def main():
+    """Run a command. What a user can mend is one sentence and exit status 2."""
+    try:
+        app()
+    except CocoaxError as error:
+        print("cocoax:", " ".join(str(error).split()), file=sys.stderr)
+        sys.exit(2)
+
+
+@app.command()
+def reproduce(
+    quick: Annotated[bool, typer.Option("--quick", help="5 instances, 3 horizons.")] = False,
+    instances: Annotated[int | None, typer.Option(min=1, help="How many; 30 in the paper.")] = None,
+    horizons: Annotated[str | None, typer.Option(help="Numbers of rounds, as 10,100,1000.")] = None,
+    learners: Annotated[str | None, typer.Option(help="Names, separated by commas; all by default.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first instance.")] = 0,
+    out: Out = Path("out/reproduce"),
+    resume: Resume = False,
+    quiet: Quiet = False,
+    helper: Helper = False,
+):
+    """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
+    _begin(out, resume or helper)
+    from .lab import paper
+
+    study = paper.reproduction(
+        out,
+        instances=instances or (5 if quick else 30),
+        horizons=_numbers(horizons),
+        names=_names(learners),
+        seed=seed,
+        quick=quick,
+    )
+    _finish(study, quiet, helper, title="The paper's experiment", slopes=paper.slopes())
+
+
+@app.command()
+def race(
+    file: Annotated[Path, typer.Argument(help="A Python file that defines problems and learners, or a TOML file.")],
+    out: Out = Path("out/race"),
+    resume: Resume = False,
+    quiet: Quiet = False,
+    helper: Helper = False,
+):
+    """Every learner of a file on every problem of it, against the same rounds; ends with a report."""
+    _begin(out, resume or helper)
+    from .lab.files import study_from
+
+    _finish(study_from(file, out), quiet, helper, title=f"Race: {file.stem}")
+
+
+@app.command()
+def theory(
+    diameter: Annotated[float, typer.Option(help="R, of the domain, in the l2 norm.")] = 1.0,
+    lipschitz: Annotated[float, typer.Option(help="D, of losses and constraints, in the l2 norm.")] = 1.0,
+    smoothness: Annotated[float, typer.Option(help="L, of losses and constraints.")] = 1.0,
+    bound: Annotated[float, typer.Option(help="G, of the constraints' values.")] = 1.0,
+    dimension: Annotated[int, typer.Option(min=1, help="d, of a decision.")] = 10,
+    beta: Annotated[
+        float,
+        typer.Option(min=0, max=0.5, help="Trades regret for violation, as far as a theorem allows."),
+    ] = 0.0,
+    horizons: Annotated[str, typer.Option(help="Numbers of rounds.")] = "1000,1000000",
+    learners: Annotated[str | None, typer.Option(help="Methods, separated by commas; all by default.")] = None,
+):
+    """Rates and bounds for given constants, and the horizon at which each stops being vacuous."""
+    from .lab import guarantees
+
+    if not all(0 < value < float("inf") for value in (diameter, lipschitz, smoothness, bound)):
+        raise LabError("diameter, lipschitz, smoothness and bound must be positive and finite")
+    known = {"diameter": diameter, "lipschitz": lipschitz, "constraint_bound": bound}
+    found = guarantees.methods(smoothness=smoothness, dimension=dimension, beta=beta, **known)
+    found = guarantees.pick(found, _names(learners))
+    at = _numbers(horizons) or [1000]
+    columns = ["method", "regret rate", "violation rate", *(f"regret, T={T:g}" for T in at)]
+    columns += [*(f"violation, T={T:g}" for T in at), "regret useful from", "violation useful from"]
+    rows = []
+    for name, method in found.items():
+        values = guarantees.table({name: method}, at, **known)
+        useful = [
+            guarantees.useful_from(method, slope, which)
+            for which, slope in (("regret", diameter * lipschitz), ("violation", bound))
+        ]
+        rows.append(
+            [
+                name,
+                *(f"T^{Fraction(rate).limit_denominator(1000)}" for rate in method.rates[:2]),
+                *(_against(row.regret, row.trivial_regret) for row in values),
+                *(_against(row.violation, row.trivial_violation) for row in values),
+                *(">1e15" if T is None else f"{T:.3g}" for T in useful),
+            ]
+        )
+    _show(
+        "Proven bounds, each under its theorem's conditions (cocoax list primals); in brackets where vacuous",
+        columns,
+        rows,
+    )
+
+
+@app.command("list")
+def list_parts(
+    kind: Annotated[str | None, typer.Argument(help="domains, primals, duals, learners or problems.")] = None,
+    cite: Annotated[bool, typer.Option("--cite", help="BibTeX entries instead.")] = False,
+):
+    """Domains, primals, duals, learners and problems, with their cost a round and their guarantee."""
+    from .lab._names import closest
+    from .lab.catalogue import catalogue
+
+    parts = catalogue()
+    chosen = parts if kind is None else {closest(kind, parts, "kind"): parts[closest(kind, parts, "kind")]}
+    if cite:
+        from .learners.citations import CITATIONS
+
+        names = [entry.name for entries in chosen.values() for entry in entries]
+        print("\n\n".join(dict.fromkeys(CITATIONS[name] for name in names if name in CITATIONS)))
+        return
+    for title, entries in chosen.items():
+        labels = {"problems": ("domain", "what"), "domains": ("LMO", "runs")}.get(title, ("cost a round", "guarantee"))
+        _show(title, ["name", "what it is", *labels], [list(entry) for entry in entries])
+
+
+def _begin(out: Path, resume: bool):
+    """JAX keeps what it compiles; results are not mixed with older ones unasked."""
+    # Decompositions of small matrices: threads of OpenBLAS would only wait for each other, and for a second process.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import jax
+
+    from .lab import report  # noqa: F401 (what it needs is missed now, not after all games)
+
+    if not getattr(jax.config, "jax_compilation_cache_dir", None):
+        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    if not resume and any((out / "store").glob("*.parquet")):
+        raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
+
+
+def _finish(study, quiet, helper, **options):
+    if helper:
+        _end_with_parent()
+        study.run(quiet=True, backwards=True)
+        return
+    try:
+        with _helped(sum(game.horizon for game in study.missing())):
+            study.run(quiet=quiet)
+    except KeyboardInterrupt:
+        print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
+        sys.exit(130)
+    print(study.report(command=shlex.join(["cocoax", *sys.argv[1:]]), **options))
+
+
+@contextlib.contextmanager
+def _helped(rounds):
+    """A second process for long studies on CPUs, most of which are one chain of small operations after the other."""
+    import jax
+
+    if rounds < _WORTH_HELP or jax.default_backend() != "cpu" or (os.cpu_count() or 1) < 2:
+        yield
+        return
+    words = [sys.executable, "-m", "cocoax.cli", *sys.argv[1:], "--helper"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _end_with_parent():
+    """No helper goes on alone."""
+    parent = os.getppid()
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _numbers(text):
+    if text is None:
+        return None
+    try:
+        found = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise LabError(f"horizons must be whole numbers from 1 on, separated by commas, got {text!r}")
+    return found
+
+
+def _names(text):
+    names = [part.strip() for part in (text or "").split(",") if part.strip()]
+    if text is not None and not names:
+        raise LabError("learners must be names separated by commas; leave --learners out for all")
+    return names or None
+
+
+def _against(bound, trivial):
+    return f"{bound:.3g}" if bound < trivial else f"({bound:.3g})"
+
+
+def _show(title, columns, rows):
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What a report shows, computed once, and what its learners are."""
+
+import dataclasses
+import inspect
+
+import equinox as eqx
+import numpy as np
+import polars as pl
+
+from ..learners.base import AbstractLearner
+from . import statistics
+from .figures import Rates, Style
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """Everything that is shown, of all problems or of one."""
+
+    table: pl.DataFrame
+    summary: pl.DataFrame
+    curves: pl.DataFrame  # at each problem's largest horizon
+    slopes: pl.DataFrame
+    differences: pl.DataFrame
+    seconds: pl.DataFrame
+    learners: dict[str, AbstractLearner]
+    looks: dict[str, Style]
+    rates: Rates
+
+    @classmethod
+    def of(cls, study, rates: Rates, looks) -> "Facts":
+        games = study.table()
+        curves = statistics.at_largest_horizon(statistics.over_rounds(study.curves(), games))
+        return cls(
+            games,
+            statistics.summary(games),
+            curves,
+            statistics.slopes(games),
+            statistics.differences(games),
+            study.seconds(),
+            study.learners,
+            looks,
+            rates,
+        )
+
+    def about(self, problem: str) -> "Facts":
+        """Those of one problem."""
+        frames = {
+            field.name: getattr(self, field.name).filter(pl.col("problem") == problem)
+            for field in dataclasses.fields(self)
+            if isinstance(getattr(self, field.name), pl.DataFrame)
+        }
+        return dataclasses.replace(self, **frames)
+
+    @property
+    def constrained(self) -> bool:
+        return statistics.is_constrained(self.table)
+
+    @property
+    def horizon(self) -> int:
+        return max(self.table["horizon"])
+
+
+def described(part) -> str:
+    """A module as one would write it, with its numbers."""
+    if isinstance(part, eqx.Module):
+        values = {field.name: getattr(part, field.name, None) for field in dataclasses.fields(part)}
+        inner = ", ".join(f"{key}={described(value)}" for key, value in values.items() if value is not None)
+        return f"{type(part).__name__}({inner})"
+    if eqx.is_array_like(part) and not isinstance(part, bool):
+        return f"{float(part):g}" if np.ndim(part) == 0 else np.array2string(np.asarray(part), threshold=6)
+    return repr(part) if isinstance(part, str | bool) else getattr(part, "__name__", repr(part))
+
+
+def changed(part) -> dict[str, str]:
+    """The fields of a learner, and of its parts, that are not what its class chooses when it is not told."""
+    needed = {
+        name: getattr(part, name, None)
+        for name, parameter in inspect.signature(type(part)).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    }
+    try:
+        usual = type(part)(**needed)
+    except Exception:  # a class of the user's, which may need anything
+        return {}
+    found = _unlike(part, usual)
+    for name, inner in needed.items():
+        if isinstance(inner, eqx.Module):
+            found |= {f"{name}.{field}": value for field, value in changed(inner).items()}
+    return found
+
+
+def _unlike(part, usual) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for field in dataclasses.fields(part):
+        value, other = getattr(part, field.name, None), getattr(usual, field.name, None)
+        if isinstance(value, eqx.Module) and type(value) is type(other):
+            found |= {f"{field.name}.{name}": inner for name, inner in _unlike(value, other).items()}
+        elif described(value) != described(other):
+            found[field.name] = described(value)
+    return found

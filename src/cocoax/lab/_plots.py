@@ -1,0 +1,75 @@
+"""Interactive plots as data: what the page's script draws with Plotly."""
+
+import json
+import math
+from collections.abc import Mapping
+
+import polars as pl
+
+from .figures import LABELS, Line, Style, lines, on_log_scale, reference, shade, ticks
+
+PLOTLY_DASHES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
+SYMBOLS = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "D": "diamond",
+    "v": "triangle-down",
+    "P": "cross",
+    "X": "x",
+}
+
+
+def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], rates: Mapping[str, float]) -> dict:
+    """Of one problem's rows of `statistics.summary`, with lines for the theorems' rates, by learner."""
+    drawn = lines(rows, figure, "horizon")
+    references = []
+    for learner, exponent in rates.items():
+        if learner in drawn and (found := reference(drawn[learner], exponent)) is not None:
+            x, y = (values.tolist() for values in found)
+            references.append({"learner": learner, "x": x, "y": y, "colour": looks[learner].colour})
+    spec = _spec(drawn, figure, looks, "horizon T", marked=True)
+    return spec | {"references": references, "ticks": ticks(rows["horizon"])}
+
+
+def over_rounds(rows: pl.DataFrame, figure: str, looks: dict[str, Style]) -> dict:
+    """Of one problem's and one horizon's rows of `statistics.over_rounds`."""
+    return _spec(lines(rows, figure, "round"), figure, looks, "round", marked=False)
+
+
+def as_json(data) -> str:
+    """For a script element: nothing in it can end the element, and what is not finite is null."""
+    return json.dumps(_finite(data), separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
+    return {
+        "label": LABELS[figure],
+        "xlabel": xlabel,
+        "scale": "log" if on_log_scale(drawn, figure, xlabel != "round") else "linear",
+        "shade": shade(drawn),
+        "marked": marked,
+        "references": [],
+        "ticks": None,
+        "lines": [
+            {
+                "learner": name,
+                **{part: values.tolist() for part, values in line._asdict().items()},
+                "colour": looks[name].colour,
+                "dash": PLOTLY_DASHES[looks[name].dash],
+                "symbol": SYMBOLS[looks[name].marker],
+            }
+            for name, line in drawn.items()
+        ],
+    }
+
+
+def _finite(data):
+    match data:
+        case dict():
+            return {name: _finite(value) for name, value in data.items()}
+        case list() | tuple():
+            return [_finite(value) for value in data]
+        case float() if not math.isfinite(data):
+            return None
+    return data

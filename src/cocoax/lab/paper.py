@@ -1,0 +1,61 @@
+"""The paper's experiment: its problems, its learners, and those that they are measured against."""
+
+import functools
+from pathlib import Path
+
+from .. import dual, learners, primal, theory
+from ..problems import matrix_completion
+from ._names import closest
+from .study import Study
+
+HORIZONS = [*range(10, 100, 10), *range(100, 1001, 100)]
+QUICK_HORIZONS = [200, 400, 1000]
+BINDING_HORIZONS = [200, 400, 600, 800, 1000]  # with fewer rounds most entries are rarely seen, and hindsight overfits
+
+PROBLEMS = {
+    "paper": matrix_completion,
+    "binding": functools.partial(matrix_completion, binding=True),
+}
+
+
+def paper_learners() -> dict:
+    """Algorithm 1 with each of its primals, and Algorithm 2, with their theorems' constants."""
+    primals = (primal.OCG(), primal.OSPF(), primal.ORGFW(), primal.SFTPL(), primal.MFW("cube"))
+    return {
+        **{f"Algorithm 1 + {type(each).__name__}": learners.Blocks(each) for each in primals},
+        "Algorithm 2 (PDMFW)": learners.PDMFW(),
+    }
+
+
+def rivals() -> dict:
+    """What the paper's learners are measured against: baselines, and what works better of the paper's own."""
+    return {
+        "play the start": learners.Stay(),
+        "PD-OGD (projected)": learners.PDOGD(),
+        "adaptive PD-OGD (projected)": learners.AdaptivePDOGD(),
+        "drift-plus-penalty (projected)": learners.DPP(),
+        "Algorithm 1 + OCG (theta x 0.001)": learners.Blocks(primal.OCG(), theta_scale=0.001),
+        "Algorithm 2 (ball; theta x 0.001)": learners.PDMFW(perturbation="ball", theta_scale=0.001),
+        "Algorithm 2 (centred cube)": learners.PDMFW(perturbation="centred"),
+        "ORGFW (never restarted)": learners.PrimalDual(primal.ORGFW(), dual.RegularizedAscent(theta=0.0, mu=0.0)),
+    }
+
+
+def slopes() -> dict[str, theory.Rates]:
+    """The exponents of T that the theorems prove."""
+    proven = {
+        name: theory.rates(learner.primal.alpha)
+        for name, learner in paper_learners().items()
+        if isinstance(learner, learners.Blocks)
+    }
+    of_algorithm_2 = [name for name in paper_learners() | rivals() if name.startswith("Algorithm 2")]
+    return proven | dict.fromkeys(of_algorithm_2, theory.pdmfw_rates())
+
+
+def reproduction(out: Path | str, *, instances=30, horizons=None, names=None, seed=0, quick=False) -> Study:
+    """The study behind `cocoax reproduce`."""
+    known = paper_learners() | rivals()
+    chosen = known if names is None else {name: known[closest(name, known, "learner")] for name in names}
+    given = horizons or (QUICK_HORIZONS if quick else None)
+    by_problem = {"paper": given or HORIZONS, "binding": given or BINDING_HORIZONS}
+    return Study(PROBLEMS, chosen, by_problem, seeds=range(seed, seed + instances), out=out)

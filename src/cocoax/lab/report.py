@@ -1,0 +1,188 @@
+"""A study's report: one HTML page that works offline, tables, and figures for papers."""
+
+import datetime
+import functools
+import importlib.metadata
+import io
+import itertools
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import polars as pl
+
+from .. import __version__
+from ..errors import LabError
+from ._facts import Facts
+from ._page import page, plus_minus
+from ._plots import as_json
+from ._sections import HOW_TO_READ, learners_section, problem_section, slug
+from .figures import Rates, draw_horizons, draw_rounds, styles
+from .store import write_whole
+
+if TYPE_CHECKING:
+    from .study import Study
+
+
+def write_report(
+    study: "Study",
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    slopes: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> Path:
+    """Write a page, tables and figures of the games that were played into the study's folder; returns the page's path.
+
+    **Arguments:**
+
+    - `title`: of the page.
+    - `command`: what a reader would type to make the same page; by default this process's.
+    - `slopes`: by the learners' names, exponents of T from a theorem: that of regret, or a tuple that begins with those
+      of regret and violation, such as `theory.rates` returns.
+    - `notes`: paragraphs to put below the title.
+    """
+    import plotly.offline
+
+    assert study.out is not None  # Study.report sees to it
+    facts = Facts.of(study, _rates(slopes or {}, study.learners), styles(study.learners))
+    addresses = _addresses(study.sources)
+    title = title or "A comparison of learners"
+    plots: dict = {}
+    body = "\n".join(
+        [
+            _head(study, title, notes, addresses),
+            *(problem_section(name, at, facts.about(name), plots) for name, at in addresses.items()),
+            learners_section(study.learners),
+            _origin(study, command or shlex.join(sys.argv)),
+        ]
+    )
+    for name, at in addresses.items():
+        _write_figures(study.out / "figures", at, facts.about(name))
+    _write(study.out / "table.parquet", facts.table.write_parquet)
+    _write(study.out / "table.csv", facts.table.write_csv)
+    _write(study.out / "table.tex", lambda file: file.write(latex(facts).encode()))
+    text = page(title, body, as_json(plots), plotly.offline.get_plotlyjs())
+    return _write(study.out / "report.html", lambda file: file.write(text.encode()))
+
+
+def latex(facts: Facts) -> str:
+    """The final figures as a table for `booktabs`."""
+    lines = [
+        "% \\usepackage{booktabs}",
+        "\\begin{tabular}{lrrrrr}",
+        "\\toprule",
+        "learner & regret & violation & score & slope & LMOs a round \\\\",
+    ]
+    final = facts.summary.filter(pl.col("horizon") == pl.col("horizon").max().over("problem"))
+    regret_slopes = facts.slopes.filter(pl.col("figure") == "regret").drop("figure")
+    final = final.join(regret_slopes, on=["problem", "learner"], how="left", maintain_order="left")
+    for (problem, horizon), rows in final.group_by("problem", "horizon", maintain_order=True):
+        lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{_tex(str(problem))}, $T={horizon}$}} \\\\"]
+        for row in rows.iter_rows(named=True):
+            found = [_pm(row[f"{name}_mean"], row[f"{name}_half"]) for name in ("regret", "violation", "score")]
+            plain = [_pm(row[name], float("nan"), ".2f") for name in ("slope", "lmo_calls_mean")]
+            lines.append(" & ".join([_tex(row["learner"]), *found, *plain]) + " \\\\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _pm(mean, half, form=None):
+    if mean is None or mean != mean:
+        return "--"
+    text = format(mean, form) if form else plus_minus(mean, half, r" \pm ")
+    text = re.sub(r"(\d)e(−?)(\d+)", r"\1 \\cdot 10^{\2\3}", text)
+    return f"${text.replace('−', '-')}$"
+
+
+def _tex(text: str) -> str:
+    special = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+    return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+
+
+def _rates(slopes, learners) -> Rates:
+    """What `write_report` was given, for the learners that are there."""
+    here = {name: each for name, each in slopes.items() if name in learners}
+    given = {name: each if isinstance(each, tuple | list) else (each,) for name, each in here.items()}
+    try:
+        return {
+            figure: {name: float(each[place]) for name, each in given.items() if place < len(each)}
+            for place, figure in enumerate(("regret", "violation"))
+        }
+    except (TypeError, ValueError):
+        raise LabError(f"slopes must hold, by the learners' names, exponents of T, got {here!r:.80}") from None
+
+
+def _addresses(names) -> dict[str, str]:
+    """A name for the files and the anchor of each problem, no two the same."""
+    found: dict[str, str] = {}
+    for name in names:
+        at, n = slug(name), 2
+        while at in found.values() or at in ("learners", "origin", "plots"):
+            at, n = f"{slug(name)}-{n}", n + 1
+        found[name] = at
+    return found
+
+
+def _head(study, title, notes, addresses):
+    horizons = sorted({horizon for each in study.horizons.values() for horizon in each})
+    counts = [(len(addresses), "problem"), (len(study.learners), "learner"), (len(horizons), "horizon")]
+    counts = [f"{n} {word}{'s' if n != 1 else ''}" for n, word in [*counts, (len(study.seeds), "seed")]]
+    links = [*addresses.items(), ("Learners", "learners"), ("How this was made", "origin")]
+    items = "".join(f'<li><a href="#{at}">{escape(name)}</a></li>' for name, at in links)
+    paragraphs = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return (
+        f"<header><h1>{escape(title)}</h1><p class=muted>{' · '.join(counts)}</p>{paragraphs}{HOW_TO_READ}</header>"
+        f"<nav aria-label=contents><ul>{items}</ul></nav>"
+    )
+
+
+def _origin(study, command):
+    device = jax.devices()[0]
+    horizons = {name: ", ".join(map(str, each)) for name, each in study.horizons.items()}
+    same = len(set(horizons.values())) == 1
+    facts = {
+        "command": f"<code>{escape(command)}</code>",
+        "cocoax": __version__,
+        "jax, jaxlib": f"{jax.__version__}, {importlib.metadata.version('jaxlib')}",
+        "Python": platform.python_version(),
+        "device": escape(f"{device.platform}: {device.device_kind}, {os.cpu_count()} CPU cores, {platform.platform()}"),
+        "floats": "float64" if jax.config.read("jax_enable_x64") else "float32",
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "seeds": ", ".join(map(str, study.seeds)),
+        "horizons": next(iter(horizons.values()))
+        if same
+        else "; ".join(f"{escape(name)}: {each}" for name, each in horizons.items()),
+        "certificates' tolerance": f"{study.tol:g}",
+    }
+    items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items())
+    return f'<section id="origin"><h2>How this was made</h2><dl class="facts">{items}</dl></section>'
+
+
+def _write_figures(folder: Path, address, facts: Facts):
+    if not len(facts.summary):
+        return
+    options = {"constrained": facts.constrained}
+    drawn = {"rounds": draw_rounds(facts.curves, facts.looks, **options)}
+    if facts.summary["horizon"].n_unique() > 1:
+        drawn["horizons"] = draw_horizons(facts.summary, facts.looks, facts.rates, **options)
+    forms = {"png": {"dpi": 200}, "pdf": {"metadata": {"CreationDate": None}}}
+    for (name, figure), (form, settings) in itertools.product(drawn.items(), forms.items()):
+        save = functools.partial(figure.savefig, format=form, **settings)
+        _write(folder / f"{address}-{name}.{form}", save)
+
+
+def _write(path: Path, save: Callable[[io.BytesIO], Any]) -> Path:
+    save(content := io.BytesIO())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"cannot write into {path.parent}: {error.strerror}; give the Study another out=") from None
+    write_whole(path, content.getvalue())
+    return path

@@ -1,0 +1,99 @@
+"""What a study plays: problems whose rounds depend on a seed only, so that all learners meet the same ones."""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..environment import Environment
+from ..errors import ProblemError
+from ..hindsight import Comparator, hindsight
+from ..problem import Problem
+from ..problems import Instance
+
+
+class Source(eqx.Module):
+    """One problem of a study: a function of a key that draws an instance, one instance, or a problem with its rounds.
+
+    The key of a seed makes the instance, its rounds, and the learner's randomness, from three keys of its own.
+    """
+
+    make: Callable | None = None
+    instance: Instance | None = None
+    problem: Problem | None = None
+    rounds: Any = None
+
+    def draw(self, seed: int, horizon: int) -> "Drawn":
+        instance_key, rounds_key, _ = _keys(seed)
+        if self.problem is not None:
+            if isinstance(self.rounds, Environment):
+                rounds = self.rounds.draw(horizon, rounds_key, self.problem.domain.start())
+            else:
+                rounds = self.rounds
+            return Drawn(self.problem, rounds, None)
+        instance = self.instance
+        if self.make is not None:
+            instance = self.make(instance_key)
+            if not isinstance(instance, Instance):
+                raise ProblemError(f"a problem's function must return a cocoax.problems.Instance, got {type(instance)}")
+        assert instance is not None
+        return Drawn(instance.problem, instance.rounds(horizon, rounds_key), instance)
+
+
+class Drawn(eqx.Module):
+    """One problem and its rounds."""
+
+    problem: Problem
+    rounds: Any
+    instance: Instance | None
+
+    def comparator(self, horizon: int, tol: float) -> Comparator:
+        """The best fixed decision for the first rounds. A certificate that stays open is reported, not hidden."""
+        if self.instance is not None and self.instance.optimum is not None:
+            return _prefix(self._known, horizon)
+        rounds = jax.tree.map(lambda leaf: leaf[:horizon], self.rounds)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="hindsight stopped")
+            if self.instance is None:
+                return hindsight(self.problem, rounds, tol=tol)
+            return self.instance.comparator(rounds, tol=tol)
+
+    @functools.cached_property
+    def _known(self):
+        assert self.instance is not None
+        return self.instance.comparator(self.rounds)
+
+
+def as_source(name: str, given) -> Source:
+    """What a user may give as a problem of a study."""
+    match given:
+        case Source():
+            return given
+        case Instance():
+            return Source(instance=given)
+        case (Problem(), rounds):
+            return Source(problem=given[0], rounds=rounds)
+        case Problem():
+            raise ProblemError(f"the problem {name!r} has no rounds; give (problem, rounds), or a function of a key")
+        case _ if callable(given):
+            return Source(make=given)
+    raise ProblemError(
+        f"the problem {name!r} must be a function key -> Instance, an Instance, or (problem, rounds), got {given!r:.80}"
+    )
+
+
+def learner_key(seed: int):
+    return _keys(seed)[2]
+
+
+def _keys(seed):
+    return jax.random.split(jax.random.key(seed), 3)
+
+
+def _prefix(known: Comparator, horizon) -> Comparator:
+    value = np.asarray(known.loss[:horizon].sum())
+    return Comparator(known.x, known.loss[:horizon], known.constraint[:horizon], value, value, known.multiplier)

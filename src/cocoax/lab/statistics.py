@@ -1,0 +1,134 @@
+"""What a study's table says: means with intervals, slopes over the horizons, paired differences.
+
+All take `Study.table()` and leave out games that could not be played or that went bad. A figure that cannot be had
+(an interval from one seed, the slope of something negative) is NaN. The same table gives the same bits.
+"""
+
+import itertools
+
+import numpy as np
+import polars as pl
+
+SUMMARISED = ("regret", "violation", "score", "multiplier", "lmo_calls", "gradient_calls")
+COMPARED = ("regret", "violation", "score")
+LEVEL = 0.95  # of all intervals
+BAND = (0.1, 0.9)  # quantiles over the seeds
+_GAME = ("problem", "learner", "horizon")
+
+
+def played(table: pl.DataFrame) -> pl.DataFrame:
+    """The games that went well."""
+    return table.filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
+
+
+def at_largest_horizon(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of each problem."""
+    return rows.filter(pl.col("horizon") == pl.col("horizon").max().over("problem"))
+
+
+def half_width(deviation, games):
+    """Of the confidence interval of a mean, by Student's t."""
+    from scipy.special import stdtrit
+
+    deviation, games = np.asarray(deviation, float), np.asarray(games)
+    return np.where(games > 1, deviation / games**0.5 * stdtrit(np.maximum(games - 1, 1), (1 + LEVEL) / 2), np.nan)
+
+
+def summary(table: pl.DataFrame) -> pl.DataFrame:
+    """For each problem, learner and horizon: how many games, and of each figure its mean, interval and quantiles.
+
+    The interval of a figure `x` is `x_mean` ± `x_half`; `x_low` and `x_high` are quantiles over the seeds, `gap_max` is
+    the worst certificate of the comparators.
+    """
+    aggregates = [pl.len().cast(pl.Int64).alias("games"), pl.col("gap").max().alias("gap_max")]
+    for figure in SUMMARISED:
+        aggregates += [*_mean_and_band(figure), pl.col(figure).std().fill_null(np.nan).alias(f"{figure}_half")]
+    found = played(table).group_by(_GAME, maintain_order=True).agg(aggregates)
+    halves = [pl.Series(f"{x}_half", half_width(found[f"{x}_half"], found["games"])) for x in SUMMARISED]
+    return found.with_columns(halves)
+
+
+def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Of `Study.curves()`: mean and quantiles over the seeds in each round, of regret, violation and multiplier."""
+    rows = curves.join(played(table), on=[*_GAME, "seed"], how="semi", maintain_order="left")
+    aggregates = [each for figure in ("regret", "violation", "multiplier") for each in _mean_and_band(figure)]
+    return rows.group_by(*_GAME, "round", maintain_order=True).agg(aggregates)
+
+
+def slopes(table: pl.DataFrame, *, resamples: int = 2000) -> pl.DataFrame:
+    r"""For each problem and learner, p in $\mathrm{mean}(T) \approx c\,T^p$, of regret and of violation.
+
+    Least squares of the logarithms, where at least three horizons were played and all means are positive; of
+    violations, only positive parts count. `low` and `high` are a bootstrap interval over the seeds. Resamples whose
+    means are not all positive count as infinite on both sides, so that they widen it.
+    """
+    rows = []
+    for (problem, learner), games in played(table).group_by("problem", "learner", maintain_order=True):
+        for figure in ("regret", "violation"):
+            horizons, values = _by_seed_and_horizon(games, figure)
+            values = values.clip(0) if figure == "violation" else values
+            rows.append((problem, learner, figure, len(horizons), *_slope_with_interval(horizons, values, resamples)))
+    schema = {"problem": pl.String, "learner": pl.String, "figure": pl.String, "horizons": pl.Int64}
+    return pl.DataFrame(rows, {**schema, **dict.fromkeys(("slope", "low", "high"), pl.Float64)}, orient="row")
+
+
+def differences(table: pl.DataFrame) -> pl.DataFrame:
+    """For every two learners, at each problem's largest horizon: `learner` minus `other` on the same seeds.
+
+    The interval is `mean` ± `half`, of the paired differences.
+    """
+    rows = []
+    for (problem, horizon), games in at_largest_horizon(table).group_by("problem", "horizon", maintain_order=True):
+        by_learner = {name: group for (name,), group in played(games).group_by("learner", maintain_order=True)}
+        for first, second in itertools.combinations(by_learner, 2):
+            pairs = by_learner[first].join(by_learner[second], on="seed", suffix="_other", maintain_order="left")
+            for figure in COMPARED:
+                difference = (pairs[figure] - pairs[f"{figure}_other"]).to_numpy()
+                n = len(difference)
+                mean = float(difference.mean()) if n else np.nan
+                half = float(half_width(difference.std(ddof=1), n)) if n > 1 else np.nan
+                rows.append((problem, horizon, figure, first, second, n, mean, half))
+    schema = {"problem": pl.String, "horizon": pl.Int64, "figure": pl.String, "learner": pl.String, "other": pl.String}
+    return pl.DataFrame(rows, {**schema, "games": pl.Int64, "mean": pl.Float64, "half": pl.Float64}, orient="row")
+
+
+def is_constrained(table: pl.DataFrame) -> bool:
+    """Whether any game of these had a constraint, be it one that is always 0."""
+    return bool((table["constraints"] > 0).any())
+
+
+def _mean_and_band(figure):
+    column = pl.col(figure)
+    return [
+        column.mean().alias(f"{figure}_mean"),
+        column.quantile(BAND[0], "linear").alias(f"{figure}_low"),
+        column.quantile(BAND[1], "linear").alias(f"{figure}_high"),
+    ]
+
+
+def _by_seed_and_horizon(games, figure):
+    """(horizons, values): a row for each seed that was played at every horizon."""
+    horizons = games["horizon"].unique().sort()
+    whole = games.filter(pl.len().over("seed") == len(horizons)).sort("seed", "horizon")
+    return horizons.to_numpy(), whole[figure].to_numpy().reshape(-1, len(horizons))
+
+
+def _slope_with_interval(horizons, values, resamples):
+    if len(horizons) < 3 or not len(values) or not (values.mean(0) > 0).all():
+        return np.nan, np.nan, np.nan
+    slope = float(_slope(horizons, values.mean(0)))
+    if len(values) < 2:
+        return slope, np.nan, np.nan
+    picks = np.random.default_rng(0).integers(len(values), size=(resamples, len(values)))
+    means = values[picks].mean(1)
+    positive = (means > 0).all(1)
+    found = _slope(horizons, np.where(positive[:, None], means, 1.0))
+    low = np.quantile(np.where(positive, found, -np.inf), (1 - LEVEL) / 2, method="lower")
+    high = np.quantile(np.where(positive, found, np.inf), (1 + LEVEL) / 2, method="higher")
+    return slope, float(low), float(high)
+
+
+def _slope(horizons, means):
+    """Of log(means), along the last axis, against log(horizons)."""
+    x = np.log(horizons) - np.log(horizons).mean()
+    return np.log(means) @ x / (x @ x)
