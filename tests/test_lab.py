@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import cocoax as cx
 from cocoax.domains import Counted, Flow, Transport
-from cocoax.lab import Study, _games
+from cocoax.lab import Study, _games, statistics
 from cocoax.lab._fingerprint import fingerprint
 from cocoax.lab._games import capacity_of
 from cocoax.lab.progress import Reporter
@@ -94,6 +95,18 @@ def test_a_problem_that_cannot_be_met_has_no_regret_but_a_violation():
     study = small(problems={"never": (problem, jnp.ones((20, 2)))}, learners={"stay": cx.learners.Stay()}, seeds=[0])
     row = study.run(quiet=True).table().row(0, named=True)
     assert np.isnan(row["regret"]) and row["violation"] == row["horizon"]
+
+
+def test_a_seed_without_a_comparator_is_left_out_of_regret_alone(finished):
+    unknown = pl.when(pl.col("seed") == 0).then(np.nan)
+    table = finished.table().with_columns(unknown.otherwise(pl.col(x)).alias(x) for x in ("regret", "score"))
+    row = statistics.summary(table).row(0, named=True)
+    games = table.filter(pl.col("learner") == row["learner"], pl.col("horizon") == row["horizon"])
+    np.testing.assert_allclose(row["regret_mean"], games["regret"].to_numpy()[1:].mean())
+    np.testing.assert_allclose(row["violation_mean"], games["violation"].mean())
+    low, high = stats.t.interval(0.95, 1, scale=stats.sem(games["regret"].to_numpy()[1:]))
+    np.testing.assert_allclose(row["regret_half"], (high - low) / 2)
+    assert (statistics.differences(table).filter(pl.col("figure") == "regret")["games"] == 2).all()
 
 
 def test_fingerprints_know_numbers_structures_and_code():
@@ -247,7 +260,7 @@ import jax
 jax.config.update("jax_enable_x64", True)
 import cocoax as cx
 from cocoax.domains import Counted, Flow, Transport
-from cocoax.lab import Study, _games
+from cocoax.lab import Study, _games, statistics
 learners = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "DPP": cx.learners.DPP()}
 problem = functools.partial(cx.problems.simplex, n=4)
 study = Study({"simplex": problem}, learners, [5, 6, 7, 8, 20], range(3), out=sys.argv[1])

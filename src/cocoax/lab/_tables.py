@@ -84,7 +84,8 @@ def paired(problem: str, facts: Facts) -> str:
             mean, half = _difference(facts.differences, figure, other, best)
             cells.append(cell(figure, plus_minus(mean, half), mean, half=half))
         mean, half = _difference(facts.differences, "score", other, best)
-        verdict = "yes" if abs(mean) > half else "no"
+        told_apart = half > 0 or mean == 0  # not by one seed, nor by seeds that all have the same rounds
+        verdict = ("yes" if abs(mean) > half else "no") if told_apart else "–"
         rows.append(f'<tr data-learner="{escape(other)}">{"".join(cells)}{cell("clear", verdict)}</tr>')
     text = (
         f"<h3>Differences from {escape(best)}, which has the lowest score</h3><p>Mean of what each learner has more "
@@ -109,8 +110,8 @@ def _difference(differences, figure, learner, other):
 def certificate(problem: str, facts: Facts) -> str:
     """What proves the comparators."""
     every = statistics.played(facts.table).unique(["horizon", "seed"], keep="first", maintain_order=True)
-    every = every.filter(pl.col("comparator").is_not_nan())
-    missing = statistics.played(facts.table).filter(pl.col("comparator").is_nan())["seed"].n_unique()
+    every = every.filter(pl.col("comparator").is_not_null())
+    missing = statistics.played(facts.table).filter(pl.col("comparator").is_null())["seed"].n_unique()
     warning = ""
     if missing:
         warning = (

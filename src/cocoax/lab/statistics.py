@@ -17,8 +17,9 @@ _GAME = ("problem", "learner", "horizon")
 
 
 def played(table: pl.DataFrame) -> pl.DataFrame:
-    """The games that went well."""
-    return table.filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
+    """The games that went well. What no comparator can be given for is null, so that means pass over it."""
+    rows = table.filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
+    return rows.with_columns(pl.col("regret", "regret_upper", "score", "comparator", "gap").fill_nan(None))
 
 
 def at_largest_horizon(rows: pl.DataFrame) -> pl.DataFrame:
@@ -40,17 +41,19 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     The interval of a figure `x` is `x_mean` ± `x_half`; `x_low` and `x_high` are quantiles over the seeds, `gap_max` is
     the worst certificate of the comparators.
     """
-    aggregates = [pl.len().cast(pl.Int64).alias("games"), pl.col("gap").max().alias("gap_max")]
+    aggregates = [pl.len().cast(pl.Int64).alias("games"), pl.col("gap").max().fill_null(np.nan).alias("gap_max")]
     for figure in SUMMARISED:
         aggregates += [*_mean_and_band(figure), pl.col(figure).std().fill_null(np.nan).alias(f"{figure}_half")]
+        aggregates.append(pl.col(figure).count().alias(f"{figure}_count"))
     found = played(table).group_by(_GAME, maintain_order=True).agg(aggregates)
-    halves = [pl.Series(f"{x}_half", half_width(found[f"{x}_half"], found["games"])) for x in SUMMARISED]
-    return found.with_columns(halves)
+    halves = [pl.Series(f"{x}_half", half_width(found[f"{x}_half"], found[f"{x}_count"])) for x in SUMMARISED]
+    return found.with_columns(halves).drop(f"{x}_count" for x in SUMMARISED)
 
 
 def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """Of `Study.curves()`: mean and quantiles over the seeds in each round, of regret, violation and multiplier."""
     rows = curves.join(played(table), on=[*_GAME, "seed"], how="semi", maintain_order="left")
+    rows = rows.with_columns(pl.col("regret").fill_nan(None))
     aggregates = [each for figure in ("regret", "violation", "multiplier") for each in _mean_and_band(figure)]
     return rows.group_by(*_GAME, "round", maintain_order=True).agg(aggregates)
 
@@ -83,7 +86,7 @@ def differences(table: pl.DataFrame) -> pl.DataFrame:
         for first, second in itertools.combinations(by_learner, 2):
             pairs = by_learner[first].join(by_learner[second], on="seed", suffix="_other", maintain_order="left")
             for figure in COMPARED:
-                difference = (pairs[figure] - pairs[f"{figure}_other"]).to_numpy()
+                difference = (pairs[figure] - pairs[f"{figure}_other"]).drop_nulls().to_numpy()
                 n = len(difference)
                 mean = float(difference.mean()) if n else np.nan
                 half = float(half_width(difference.std(ddof=1), n)) if n > 1 else np.nan
@@ -99,15 +102,17 @@ def is_constrained(table: pl.DataFrame) -> bool:
 
 def _mean_and_band(figure):
     column = pl.col(figure)
-    return [
-        column.mean().alias(f"{figure}_mean"),
-        column.quantile(BAND[0], "linear").alias(f"{figure}_low"),
-        column.quantile(BAND[1], "linear").alias(f"{figure}_high"),
-    ]
+    found = {
+        "mean": column.mean(),
+        "low": column.quantile(BAND[0], "linear"),
+        "high": column.quantile(BAND[1], "linear"),
+    }
+    return [each.fill_null(np.nan).alias(f"{figure}_{name}") for name, each in found.items()]
 
 
 def _by_seed_and_horizon(games, figure):
     """(horizons, values): a row for each seed that was played at every horizon."""
+    games = games.filter(pl.col(figure).is_not_null())
     horizons = games["horizon"].unique().sort()
     whole = games.filter(pl.len().over("seed") == len(horizons)).sort("seed", "horizon")
     return horizons.to_numpy(), whole[figure].to_numpy().reshape(-1, len(horizons))
