@@ -34,7 +34,8 @@ def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
     for dtype in (jnp.float32, jnp.float64) if x64 else (jnp.float32,):
         asked = _directions(domain, key, directions, dtype)
         tol = 1e-8 if dtype == jnp.float64 else 2e-5
-        values, sizes, excesses = jax.tree.map(np.asarray, eqx.filter_jit(_measure)(domain, asked, tol))
+        with jax.default_matmul_precision("highest"):  # accelerators round products to fewer bits by themselves
+            values, sizes, excesses = jax.tree.map(np.asarray, eqx.filter_jit(_measure)(domain, asked, tol))
         if reference is not None:
             answers = [reference(jax.tree.map(lambda leaf, i=i: leaf[i], asked)) for i in range(directions)]
             excesses["lmo is not the reference's"] = abs(values - answers) / (max(tol, 1e-6) * sizes)
