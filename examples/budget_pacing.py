@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 import cocoax as cx
 
 LEARNERS = {
-    # measured on four other days: of all learners and scales that keep to the budget, the one that earns most;
-    # theta_scale=1 is what is proven
+    # a scale chosen on other days; theta_scale=1 is what is proven
     "Algorithm 2, theta x 0.001": cx.learners.PDMFW(perturbation="ball", theta_scale=0.001),
     "drift plus penalty (projects)": cx.learners.DPP(),
     "Algorithm 1 + OCG, as proven": cx.learners.Blocks(cx.primal.OCG()),

@@ -45,7 +45,7 @@ def main(rounds=2000, out="out"):
     print(
         f"best fixed routes: {best.value / rounds:.3f} a trip, at most {best.gap / rounds:.0e} above the best possible"
     )
-    learners = {  # the first measured best, in three other towns, of all that need no projection
+    learners = {  # the first was chosen in other towns
         "ORGFW with a virtual queue": cx.learners.PrimalDual(cx.primal.ORGFW(), cx.dual.VirtualQueue(rounds**0.5)),
         "Algorithm 1 + OCG, as proven": cx.learners.Blocks(cx.primal.OCG()),
         "stay at the start": cx.learners.Stay(),

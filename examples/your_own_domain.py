@@ -60,7 +60,7 @@ def main(rounds=1000, out="out"):
     cx.testing.check_domain(days_of_pumps, key=jax.random.key(0), directions=12)
     data = draw_rounds(rounds, jax.random.key(0))
     best = cx.hindsight(problem, data, tol=1e-4)
-    # of the learners that need no projection, this one measured best on days drawn with other keys
+    # a learner that needs no projection, chosen on days drawn with other keys
     learner = cx.learners.PrimalDual(cx.primal.ORGFW(), cx.dual.VirtualQueue(rounds**0.5))
     game = cx.play(problem, learner, data, key=jax.random.key(1))
     regret, violation = game.regret(best), game.violation()[:, 0]

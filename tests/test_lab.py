@@ -196,8 +196,9 @@ def test_chunks_and_unlike_instances_change_nothing(finished, monkeypatch):
 def test_bad_rounds_are_told():
     problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, r: jnp.vdot(r, x))
     rounds = jnp.ones((20, 2)).at[6, 0].set(jnp.nan)
-    study = small(problems={"bad": (problem, rounds)}, learners={"stay": cx.learners.Stay()}, horizons=[5], seeds=[0])
-    assert study.run(quiet=True).table()["bad_round"].to_list() == [-1]
+    learners = {"stay": cx.learners.Stay()}
+    study = small(problems={"bad": (problem, rounds)}, learners=learners, horizons=[5, 10], seeds=[0])
+    assert study.run(quiet=True).table()["bad_round"].to_list() == [-1, 6]
 
 
 class Needy(cx.learners.Stay):

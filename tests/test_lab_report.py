@@ -145,6 +145,10 @@ def test_final_figures_are_those_of_the_stored_table(study, stored, cells):
         assert row["time"]["value"] == pytest.approx(1e6 * seconds, rel=1e-12)
 
 
+def fitted_slope(means):
+    return np.polyfit(np.log(HORIZONS), np.log(means), 1)[0]
+
+
 def test_slopes_are_those_of_the_stored_table(stored, cells):
     finite = 0
     for problem, learner in pairs_played(stored):
@@ -156,12 +160,11 @@ def test_slopes_are_those_of_the_stored_table(stored, cells):
                 assert np.isnan(shown["value"])
                 continue
             finite += 1
-            fit = lambda means: np.polyfit(np.log(HORIZONS), np.log(means), 1)[0]  # noqa: E731
-            assert shown["value"] == pytest.approx(fit(sample.mean(0)))
+            assert shown["value"] == pytest.approx(fitted_slope(sample.mean(0)))
             picks = np.random.default_rng(0).integers(len(SEEDS), size=(2000, len(SEEDS)))
             resampled = np.stack([sample[pick].mean(0) for pick in picks])
             if (resampled > 0).all():
-                low, high = np.quantile([fit(means) for means in resampled], [0.025, 0.975])
+                low, high = np.quantile([fitted_slope(means) for means in resampled], [0.025, 0.975])
                 np.testing.assert_allclose([shown["low"], shown["high"]], [low, high], atol=2e-3)
     assert finite >= 4
     for figure, by_learner in RATES.items():
@@ -458,7 +461,10 @@ def test_plot_draws_single_games_and_batches():
     instance = pacing(jax.random.key(0))
     rounds = instance.rounds(15, jax.random.key(1))
     keys = jax.random.split(jax.random.key(2), 3)
-    play = lambda key: cx.play(instance.problem, cx.learners.Stay(), rounds, key=key)  # noqa: E731
+
+    def play(key):
+        return cx.play(instance.problem, cx.learners.Stay(), rounds, key=key)
+
     games = {"one": play(keys[0]), "batch": jax.vmap(play)(keys)}
     best = cx.Comparator.fixed(instance.problem, rounds, np.zeros(3))
     figure = plot(games, best)

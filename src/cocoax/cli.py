@@ -161,8 +161,6 @@ def _begin(out: Path, resume: bool):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import jax
 
-    from .lab import report  # noqa: F401 (what it needs is missed now, not after all games)
-
     if not getattr(jax.config, "jax_compilation_cache_dir", None):
         home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
@@ -176,13 +174,15 @@ def _finish(study, quiet, helper, **options):
         _end_with_parent()
         study.run(quiet=True, backwards=True)
         return
+    from .lab.report import write_report  # here, so that what it needs is not missed after all games
+
     try:
         with _helped(sum(game.horizon for game in study.missing())):
             study.run(quiet=quiet)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
-    print(study.report(command=shlex.join(["cocoax", *sys.argv[1:]]), **options))
+    print(write_report(study, command=shlex.join(["cocoax", *sys.argv[1:]]), **options))
 
 
 @contextlib.contextmanager

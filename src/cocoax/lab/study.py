@@ -151,13 +151,14 @@ class Study:
         with _blamed(name):
             first = source.draw(todo[0].seed, longest)
         _check_rounds(name, first, longest)
-        size = chunk_size(first, longest)
-        for chunk in (self.seeds[i : i + size] for i in range(0, len(self.seeds), size)):
-            games = [game for game in todo if game.seed in set(chunk)]
-            seeds = sorted({game.seed for game in games}, key=chunk.index)
+        size, known = chunk_size(first, longest), {todo[0].seed: first}
+        for i in range(0, len(self.seeds), size):
+            chunk = set(self.seeds[i : i + size])
+            games = [game for game in todo if game.seed in chunk]
+            seeds = sorted({game.seed for game in games})
             reporter.now(f"{name}: drawing {len(seeds)} instances")
             with _blamed(name):
-                drawn = {seed: source.draw(seed, longest) for seed in seeds}
+                drawn = {seed: known.pop(seed, None) or source.draw(seed, longest) for seed in seeds}
             comparators = self._comparators(name, drawn, list(dict.fromkeys(game.horizon for game in games)), reporter)
             self._run_games(name, games, drawn, comparators, reporter)
 
