@@ -18,6 +18,7 @@ CHUNK = 100  # rounds that one compiled call plays; all horizons share it
 
 NO_DUAL = cx.dual.RegularizedAscent(theta=0.0, mu=0.0)  # its multiplier stays 0
 LEARNERS = {
+    "Auto": (cx.learners.Auto(), 0.043, None),
     "always play 0": (cx.learners.Stay(), 0.56, 1.00),
     "projected primal-dual OGD, fixed steps (`PDOGD`)": (cx.learners.PDOGD(), None, None),
     "projected primal-dual OGD, adaptive (`AdaptivePDOGD`)": (cx.learners.AdaptivePDOGD(), 0.30, 0.81),

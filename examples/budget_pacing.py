@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 import cocoax as cx
 
 LEARNERS = {
-    # a scale chosen on other days; theta_scale=1 is what is proven
-    "Algorithm 2, theta x 0.001": cx.learners.PDMFW(perturbation="ball", theta_scale=0.001),
+    "Auto": cx.learners.Auto(),
     "drift plus penalty (projects)": cx.learners.DPP(),
     "Algorithm 1 + OCG, as proven": cx.learners.Blocks(cx.primal.OCG()),
 }

@@ -62,8 +62,9 @@ def main(rounds=2500, out="out"):
         "best fixed capital:", ", ".join(f"{share:.0%} {rule}" for share, rule in zip(best.x, RULES) if share > 0.005)
     )
     print(f"it grows {-best.value / rounds:.3f}% a day, at most {best.gap / rounds:.0e}% below the best possible")
-    # DPP projects, which is cheap here, and moves capital little, where Frank-Wolfe steps jump from rule to rule.
+    # Frank-Wolfe steps of fixed length jump from rule to rule, which is turnover that the constraint does not see.
     learners = {
+        "Auto": cx.learners.Auto(),
         "drift plus penalty": cx.learners.DPP(),
         "Algorithm 1 + OCG, theta x 0.001": cx.learners.Blocks(cx.primal.OCG(), theta_scale=0.001),
         "equal capital": cx.learners.Stay(),

@@ -45,6 +45,7 @@ print(
 print(f"certified: no split within the budget is better by more than {best.gap / horizon:.1e} a round\n")
 
 learners = {
+    "Auto": cx.learners.Auto(),
     "stay at the start": cx.learners.Stay(),
     "Algorithm 1 + OCG": cx.learners.Blocks(cx.primal.OCG()),
     "Algorithm 1 + OCG, theta x 0.001": cx.learners.Blocks(cx.primal.OCG(), theta_scale=0.001),

@@ -45,8 +45,8 @@ def main(rounds=2000, out="out"):
     print(
         f"best fixed routes: {best.value / rounds:.3f} a trip, at most {best.gap / rounds:.0e} above the best possible"
     )
-    learners = {  # the first was chosen in other towns
-        "ORGFW with a virtual queue": cx.learners.PrimalDual(cx.primal.ORGFW(), cx.dual.VirtualQueue(rounds**0.5)),
+    learners = {
+        "Auto": cx.learners.Auto(),
         "Algorithm 1 + OCG, as proven": cx.learners.Blocks(cx.primal.OCG()),
         "stay at the start": cx.learners.Stay(),
     }
@@ -59,7 +59,7 @@ def main(rounds=2000, out="out"):
 
     figure = Figure(figsize=(13, 4), layout="constrained")
     axes = figure.subplots(1, 3)
-    flows = {"Best fixed routes": best.x, "Learnt: the last decision": games["ORGFW with a virtual queue"].decision}
+    flows = {"Best fixed routes": best.x, "Learnt: the last decision": games["Auto"].decision}
     for cell, (title, flow) in zip(axes, flows.items()):
         for (tail, head), share, emission in zip(STREETS, np.asarray(flow), data["emission"].mean(0)):
             (y, x), colour = np.divmod([tail, head], SIDE), colormaps["RdYlGn_r"](float(emission) / 2)

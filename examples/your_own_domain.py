@@ -42,7 +42,6 @@ problem = cx.Problem(
     days_of_pumps,
     loss=lambda x, r: jnp.vdot(r["price"], x) + 0.25 * (r["need"] - x.sum()) ** 2,  # money, and cold rooms
     constraint=lambda x, r: jnp.vdot(r["carbon"], x) - BUDGET,
-    regularity=cx.Regularity(lipschitz=45.0, smoothness=12.0, constraint_bound=35.0),
 )
 
 
@@ -60,9 +59,7 @@ def main(rounds=1000, out="out"):
     cx.testing.check_domain(days_of_pumps, key=jax.random.key(0), directions=12)
     data = draw_rounds(rounds, jax.random.key(0))
     best = cx.hindsight(problem, data, tol=1e-4)
-    # a learner that needs no projection, chosen on days drawn with other keys
-    learner = cx.learners.PrimalDual(cx.primal.ORGFW(), cx.dual.VirtualQueue(rounds**0.5))
-    game = cx.play(problem, learner, data, key=jax.random.key(1))
+    game = cx.play(problem, cx.learners.Auto(), data, key=jax.random.key(1))
     regret, violation = game.regret(best), game.violation()[:, 0]
     print(f"best fixed plan: {best.value / rounds:.3f} a day, at most {best.gap / rounds:.0e} above the best possible")
     spent = BUDGET + violation[-1] / rounds

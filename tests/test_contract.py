@@ -50,19 +50,46 @@ PERTURBED = {
     for cls in (primal.FTPL, primal.MFW)
     for name in ("cube", "centred")
 }
-DUALS = defaults(dual, dual.AbstractDual) | {"RegularizedAscent": dual.RegularizedAscent(1.0, 0.1)}
+DUALS = defaults(dual, dual.AbstractDual) | {
+    "RegularizedAscent": dual.RegularizedAscent(1.0, 0.1),
+    "Penalty": dual.Penalty(0.5),
+    "BoundedAscent": dual.BoundedAscent(2.0, 0.1),
+    "Hard": dual.Hard(dual.Penalty(0.5)),
+    "ExponentialPotential": dual.ExponentialPotential(0.5),
+    "DriftPotential": dual.DriftPotential(0.5, 0.1, 0.2),
+}
 LEARNERS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PRIMALS.items()},
     **{f"PrimalDual {name}": learners.PrimalDual(primal.OCG(), rule) for name, rule in DUALS.items()},
-    **defaults(learners, learners.AbstractLearner),
+    **{name: learner for name, learner in defaults(learners, learners.AbstractLearner).items() if name != "TrackedPI"},
+    "Castiglioni": learners.Castiglioni(0.5),
+    "FWCSOA": learners.FWCSOA(0.5),
+    "Capped": learners.Capped(learners.Auto(), safe=[0.25, 0.25, 0.25, 0.25], limit=1.0, bound=3.0),
+    "Anytime": learners.Anytime(learners.PDOFW(), first=3, capacity=64),
 }
 VARIANTS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PERTURBED.items()},
     **{f"PDMFW {name}": learners.PDMFW(perturbation=name) for name in ("centred", "ball")},
 }
-ON_PYTREES = [name for name in LEARNERS if not name.startswith("Blocks")] + ["Blocks OCG", "Blocks SFTPL"]
-ON_MATRICES = ["Blocks OCG", "Blocks FTPL", "PDMFW", "DPP"]
-USES_COINS = {"PDOGD": False, "AdaptivePDOGD": False, "DPP": False, "Stay": False}
+ON_PYTREES = [name for name in LEARNERS if not name.startswith(("Blocks", "Capped"))] + ["Blocks OCG", "Blocks SFTPL"]
+ON_MATRICES = ["Blocks OCG", "Blocks FTPL", "PDMFW", "DPP", "Auto"]
+USES_COINS = {"Anytime": False, "PDOGD": False, "AdaptivePDOGD": False, "DPP": False, "Stay": False} | dict.fromkeys(
+    (
+        "Auto",
+        "Capped",
+        "Castiglioni",
+        "DPPMirror",
+        "FWCSOA",
+        "Liakopoulos",
+        "OSPHG",
+        "RECOO",
+        "Valls",
+        "Yi",
+        "YuNeely",
+        "YuanLamperski",
+    ),
+    False,
+)
 
 
 @functools.cache

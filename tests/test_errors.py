@@ -260,7 +260,7 @@ REFUSED = {
             lambda each=learner: play(each, on=problem(domains.Box(jnp.ones(3), jnp.ones(3)))),
             "the domain is a single point, so there is nothing to decide",
         )
-        for learner in (BLOCKS, learners.PDMFW(), learners.PDOGD(), learners.DPP())
+        for learner in (BLOCKS, learners.PDMFW(), learners.PDOGD())
     },
     "a simplex of one": (
         lambda: play(on=problem(domains.ProbabilitySimplex(1), lambda x, r: x[0], lambda x, r: x[0])),

@@ -84,6 +84,11 @@ def where(condition, x, y):
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), x, y)
 
 
+def ratio(above, below):
+    """above / below, and 0 where below is."""
+    return jnp.where(below != 0, above / jnp.where(below != 0, below, 1), 0)
+
+
 def is_traced(*trees) -> bool:
     """Whether any leaf is abstract, so that its value cannot be looked at now."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))

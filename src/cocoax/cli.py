@@ -72,17 +72,46 @@ def reproduce(
 
 @app.command()
 def race(
-    file: Annotated[Path, typer.Argument(help="A Python file that defines problems and learners, or a TOML file.")],
-    out: Out = Path("out/race"),
+    file: Annotated[
+        Path, typer.Argument(help="A Python file that defines problems and learners, a TOML file, or the word arena.")
+    ],
+    problems: Annotated[
+        str | None, typer.Option(help="In the arena: names, separated by semicolons; all by default.")
+    ] = None,
+    horizons: Annotated[str | None, typer.Option(help="In the arena: numbers of rounds, as 100,300,1000.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="In the arena: how many; 10 by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results; out/race or out/arena by default.")] = None,
     resume: Resume = False,
     quiet: Quiet = False,
     helper: Helper = False,
 ):
-    """Every learner of a file on every problem of it, against the same rounds; ends with a report."""
+    """Every learner of a file on every problem of it, against the same rounds; ends with a report.
+
+    `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well.
+    """
+    if str(file) == "arena":
+        _race_arena(out or Path("out/arena"), resume, quiet, helper, problems, horizons, seeds)
+        return
+    if (problems, horizons, seeds) != (None, None, None):
+        raise LabError("--problems, --horizons and --seeds are for `cocoax race arena`; a file says them itself")
+    out = out or Path("out/race")
     _begin(out, resume or helper)
     from .lab.files import study_from
 
     _finish(study_from(file, out), quiet, helper, title=f"Race: {file.stem}")
+
+
+def _race_arena(out, resume, quiet, helper, problems, horizons, seeds):
+    _begin(out, resume or helper)
+    from .lab import arena
+
+    names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
+    study = arena.arena_study(out, seeds=range(seeds or 10), horizons=_numbers(horizons), names=names)
+    _finish(study, quiet, helper, title="The arena")
+    if not helper:
+        text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
+        (out / "arena.md").write_text(text, "utf-8")
+        print(f"\n{text}")
 
 
 @app.command()

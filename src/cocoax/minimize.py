@@ -14,10 +14,9 @@ from .environment import Environment
 from .errors import InfeasibleError, ProblemError
 from .game import Game
 from .hindsight import Comparator, hindsight
-from .learners import Blocks
+from .learners import Auto
 from .learners.base import AbstractLearner
 from .play import play
-from .primal import OCG
 from .problem import Problem
 
 
@@ -52,8 +51,9 @@ def minimize(
 ) -> Solution:
     r"""$\min_{x\in X} E f(x)$ subject to $E g(x)\le 0$, from i.i.d. rounds.
 
-    Plays `learner` (by default `Blocks(OCG())`) for `horizon` rounds and returns the average decision $\bar x$: its
-    expected gap and violation are at most the learner's regret and violation divided by the horizon (erratum E29).
+    Plays `learner` (by default `Auto()`, which needs no constants) for `horizon` rounds and returns the average
+    decision $\bar x$: its expected gap and violation are at most the learner's expected regret and violation divided by
+    the horizon (erratum E29).
 
     On `batches` fresh batches of `samples` rounds, the gap is estimated as $\frac1n\sum_t f_t(\bar x)$ minus a
     certified lower bound of $\min_{x\in X}\frac1n\sum_t f_t(x)+\langle\lambda,g_t(x)\rangle$, with $\lambda$ from a
@@ -79,7 +79,7 @@ def minimize(
             f"minimize needs batches >= 2, samples >= 1 and a confidence between 0 and 1, got {batches}, {samples} and "
             f"{confidence}"
         )
-    learner = Blocks(OCG()) if learner is None else learner
+    learner = Auto() if learner is None else learner
     play_key, price_key, *batch_keys = jax.random.split(key, 2 + batches)
     game = play(problem, learner, environment, key=play_key, horizon=horizon)
     x = game.average

@@ -77,6 +77,7 @@ def play(
         horizon = Horizon(length) if horizon is None else horizon
         horizon = horizon if isinstance(horizon, Horizon) else Horizon(horizon)
         start = _checked_start(problem, start)
+        learner.check(problem)
         state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
     _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
     game = _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds)

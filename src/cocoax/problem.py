@@ -157,6 +157,26 @@ class Problem(eqx.Module):
             constraint_gradients = jax.tree.map(self._stacked, given, x)
         return loss_gradient, constraint_gradients
 
+    def curvature(self, x: Point, round: Round, a, b) -> Callable[[Point], Point]:
+        """The Hessian of a f + <b, g> at x, as a function of what it is multiplied with.
+
+        It is 0 where f and g have none that can be had: kinks, functions that cannot be differentiated twice.
+        """
+
+        def gradient(point):
+            return self.linearize(point, round)[2](a, b)
+
+        try:
+            _, product = jax.linearize(gradient, x)
+        except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
+            return tree.zeros_like
+
+        def finite_product(direction):
+            found = product(direction)
+            return tree.where(tree.all_finite(found), found, tree.zeros_like(found))
+
+        return finite_product
+
     def _stacked(self, gradients, point):
         wanted = (self.constraints, *point.shape)
         if self.constraints == 1 and gradients.shape == point.shape:

@@ -37,6 +37,10 @@ class AbstractSpectral(AbstractDomain):
         """
         return self.values.diameter(2) * (self.dimension**0.5 if ord == 1 else 1.0)
 
+    def inradius(self):
+        """That of S: a change of x by so much changes its values by no more (von Neumann, 1937)."""
+        return self.values.inradius()
+
     def project(self, x):
         """The values projected onto S, at the price of a full decomposition."""
         with jax.default_matmul_precision("highest"):
@@ -86,6 +90,12 @@ class AbstractSymmetric(AbstractSpectral):
     @property
     def shape(self):
         return (self.n, self.n)
+
+    def tangent(self, direction):
+        """Its symmetric part, and of that no multiple of the identity if all points have one trace."""
+        direction = symmetric_part(direction)
+        kept = self.values.tangent(jnp.ones(self.n, direction.dtype))
+        return direction - jnp.diag((1 - kept) * jnp.trace(direction) / self.n)
 
     def start(self):
         return jnp.diag(self.values.start())

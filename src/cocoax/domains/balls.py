@@ -54,6 +54,9 @@ class L1Ball(AbstractBall):
     def diameter(self, ord):
         return 2 * self.radius
 
+    def inradius(self):
+        return self.radius / self.dimension**0.5
+
     def contains(self, x, tol=1e-6):
         return tree.norm(x, 1) <= (1 + tol) * self.radius.astype(x.dtype)
 
@@ -80,6 +83,9 @@ class L2Ball(AbstractBall):
 
     def diameter(self, ord):
         return {1: 2 * math.prod(self.shape) ** 0.5, 2: 2.0}[ord] * self.radius
+
+    def inradius(self):
+        return self.radius
 
     def contains(self, x, tol=1e-6):
         return tree.norm(x / self.radius.astype(x.dtype)) <= 1 + tol
@@ -108,6 +114,9 @@ class LinfBall(AbstractBall):
 
     def diameter(self, ord):
         return 2 * math.prod(self.shape) ** (1 / ord) * self.radius
+
+    def inradius(self):
+        return self.radius
 
     def contains(self, x, tol=1e-6):
         return jnp.max(jnp.abs(x)) <= (1 + tol) * self.radius.astype(x.dtype)
@@ -164,6 +173,9 @@ class Box(AbstractDomain):
     def diameter(self, ord):
         widths = self.upper - self.lower
         return tree.length(widths) if ord == 2 else tree.norm(widths, ord)
+
+    def inradius(self):
+        return jnp.min(self.upper - self.lower) / 2
 
     def contains(self, x, tol=1e-6):
         lower, upper = self._bounds(x.dtype)

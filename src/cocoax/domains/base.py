@@ -22,7 +22,7 @@ Point = Any
 
 def of_points(name):
     """A method, given its point as arrays that have the domain's shape."""
-    what, may_be_infinite = "direction" if name in ("lmo", "support") else "point", name == "contains"
+    what, may_be_infinite = "direction" if name in ("lmo", "support", "tangent") else "point", name == "contains"
 
     def wrap(method):
         @functools.wraps(method)
@@ -133,6 +133,27 @@ class AbstractDomain(eqx.Module):
         """A point of X to begin with."""
         return self.vertex().dense()
 
+    def tangent(self, direction: Point) -> Point:
+        """What matters of a direction: <tangent, x - y> = <direction, x - y> for all x and y of X, and it is no longer.
+
+        On a simplex, for example, a constant added to all entries changes no decision. By default the direction.
+        """
+        return direction
+
+    def inradius(self) -> Array | None:
+        """The radius of a ball around `start()` that lies in X, within its affine hull; None if none is known."""
+        return None
+
+    def inner(self, point: Point) -> Point:
+        """The nearest point of that ball."""
+        dtype = tree.dtype(point)
+        centre, radius = tree.astype(self.start(), dtype), self.inradius()
+        if radius is None:
+            return centre
+        away = self.tangent(tree.sub(point, centre))
+        length = tree.norm(away)
+        return tree.add(centre, tree.scale(jnp.minimum(1, tree.ratio(radius.astype(dtype), length)), away))
+
     @of_points("support")
     def support(self, direction: Point):
         """max <direction, v> over X. Its gradient is the vertex that attains it, ties included."""
@@ -165,7 +186,12 @@ class AbstractDomain(eqx.Module):
         return Intersection(self, A, b)
 
 
-_WRAPPERS = {name: of_points(name) for name in ("lmo", "support", "contains", "project")}
+def centred(direction):
+    """The tangent of a set whose points have one sum."""
+    return direction - jnp.mean(direction)
+
+
+_WRAPPERS = {name: of_points(name) for name in ("lmo", "support", "tangent", "contains", "project")}
 _WRAPPERS |= {"diameter": in_a_norm, "__init__": built}
 
 

@@ -51,8 +51,18 @@ class Product(AbstractDomain):
     def vertex(self):
         return ProductVertex(self._map(lambda block: block.vertex()))
 
+    def tangent(self, direction):
+        return self._map(lambda block, part: block.tangent(part), direction)
+
     def start(self):
         return self._map(lambda block: block.start())
+
+    def inradius(self):
+        known = [each for each in (block.inradius() for block in self._leaves()) if each is not None]
+        return functools.reduce(jnp.minimum, known) if len(known) == len(self._leaves()) else None
+
+    def inner(self, point):
+        return self._map(lambda block, part: block.inner(part), point)
 
     def diameter(self, ord):
         widths = [block.diameter(ord) ** ord for block in self._leaves()]

@@ -184,8 +184,14 @@ class Embed(AbstractDomain):
     def vertex(self):
         return Embedded(self.domain.vertex(), self.selection)
 
+    def tangent(self, direction):
+        return self.selection.put(self.domain.tangent(self.selection.take(direction)))
+
     def start(self):
         return self.selection.put(self.domain.start())
+
+    def inradius(self):
+        return self.domain.inradius()
 
     def diameter(self, ord):
         return self.domain.diameter(ord)

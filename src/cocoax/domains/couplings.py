@@ -49,11 +49,17 @@ class Birkhoff(AbstractDomain):
             self.n * rows.astype(jnp.int32) + jnp.arange(self.n, dtype=jnp.int32), jnp.ones(self.n, dtype), self.shape
         )
 
+    def tangent(self, direction):
+        return _doubly_centred(direction)
+
     def start(self):
         return jnp.full(self.shape, 1 / self.n)
 
     def diameter(self, ord):
         return jnp.asarray(0.0 if self.n == 1 else (2.0 * self.n) ** (1 / ord))
+
+    def inradius(self):
+        return jnp.asarray(1 / max(self.n - 1, 1))
 
     def contains(self, x, tol=1e-6):
         sums = jnp.concatenate([x.sum(axis=0), x.sum(axis=1)])
@@ -90,6 +96,15 @@ class Transport(AbstractHosted):
         self.oracle = LinearProgram(sums, (amounts, amounts), (least.ravel(), most.ravel()))
         self.middle = jnp.asarray(np.outer(supply / total, demand))
         self.widths = jnp.asarray(self.oracle.diameters())
+
+    def tangent(self, direction):
+        return _doubly_centred(direction)
+
+
+def _doubly_centred(direction):
+    """The tangent of a set whose points have the same row sums and column sums."""
+    rows = direction - direction.mean(axis=1, keepdims=True)
+    return rows - rows.mean(axis=0, keepdims=True)
 
 
 def _amounts(amounts, name):

@@ -19,6 +19,8 @@ from ._host import AbstractHosted, LinearProgram
 from .balls import rescale
 from .vertices import Chosen
 
+_MOST_NODES = 1000  # for which a dense matrix over pairs of nodes is kept
+
 
 class ShortestPath(AbstractOverEdges):
     r"""$X = \mathrm{conv}\{1_P \in \mathbb{R}^m : P \text{ a path from source to sink}\}$, in a graph without cycles.
@@ -37,6 +39,7 @@ class ShortestPath(AbstractOverEdges):
     balance: Float[Array, " nodes"]  # what leaves a node less what enters it
     walk: Float[Array, " m"]
     distance: Int[Array, ""]
+    conductance: Float[Array, "nodes nodes"] | None  # the Laplacian's pseudo-inverse; None in large graphs
     source: int = eqx.field(static=True)
     sink: int = eqx.field(static=True)
 
@@ -57,6 +60,7 @@ class ShortestPath(AbstractOverEdges):
         self.balance = jnp.zeros(graph.nodes).at[self.source].set(1).at[self.sink].set(-1)
         self.walk = jnp.asarray(_random_walk(tails, heads, useful, level, self.source))
         self.distance = jnp.asarray(_farthest_pair(tails[useful], heads[useful], level, self.source, self.sink))
+        self.conductance = _conductance(tails[useful], heads[useful], graph.nodes)
 
     @property
     def shape(self):
@@ -85,6 +89,17 @@ class ShortestPath(AbstractOverEdges):
         first = jnp.asarray(self.sink, tails.dtype), jnp.zeros(m + 1, bool)
         _, mask = jax.lax.fori_loop(0, len(self.levels), step_back, first)
         return Chosen(mask[:m], jnp.ones((), direction.dtype))
+
+    def tangent(self, direction):
+        """Less the difference of potentials that comes nearest to it; 0 on edges that are on no path."""
+        used = jnp.where(self.walk > 0, direction, 0)
+        if self.conductance is None:
+            return used
+        tails, heads, nodes = self.graph.tails, self.graph.heads, self.balance.size
+        leaves, enters = (jax.ops.segment_sum(used, ends, nodes) for ends in (tails, heads))
+        with jax.default_matmul_precision("highest"):
+            potential = self.conductance.astype(used.dtype) @ (leaves - enters)
+        return jnp.where(self.walk > 0, direction - (potential[tails] - potential[heads]), 0)
 
     def start(self):
         """The random walk from the source that takes each edge from where it stands with the same probability."""
@@ -213,6 +228,16 @@ def _levels(tails, heads, nodes):
             return level
         level = deeper
     raise DomainError("there is a cycle between source and sink, where shortest paths are hard; use Flow instead")
+
+
+def _conductance(tails, heads, nodes):
+    """The pseudo-inverse of N N^T for the incidence matrix N, unless it would be large."""
+    if nodes > _MOST_NODES:
+        return None
+    incidence = np.zeros((nodes, len(tails)))
+    np.add.at(incidence, (tails, np.arange(len(tails))), 1)
+    np.add.at(incidence, (heads, np.arange(len(tails))), -1)
+    return jnp.asarray(np.linalg.pinv(incidence @ incidence.T, hermitian=True))
 
 
 def _random_walk(tails, heads, useful, level, source):

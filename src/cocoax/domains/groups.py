@@ -97,6 +97,9 @@ class GroupLassoBall(AbstractGroups):
     def diameter(self, ord):
         return 2 * self._lengths(ord).max() * self.radius
 
+    def inradius(self):
+        return self.radius / self.sizes.size**0.5 if self.p == 2 else None
+
     def contains(self, x, tol=1e-6):
         return self._norms(x).sum() <= (1 + tol) * self.radius.astype(x.dtype)
 
@@ -130,6 +133,9 @@ class GroupMaxBall(AbstractGroups):
 
     def diameter(self, ord):
         return 2 * tree.norm(self._lengths(ord), ord) * self.radius
+
+    def inradius(self):
+        return self.radius if self.p == 2 else None
 
     def contains(self, x, tol=1e-6):
         return self._norms(x).max() <= (1 + tol) * self.radius.astype(x.dtype)

@@ -96,6 +96,9 @@ class Intersection(AbstractDomain):
     def vertex(self):
         return self.first
 
+    def tangent(self, direction):
+        return self.domain.tangent(direction)
+
     def start(self):
         """X's own start, or the nearest to it on the way there from a point of the intersection."""
         inside, centre = self.first.dense(), self.domain.start()

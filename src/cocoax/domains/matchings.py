@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from ..errors import DomainError
 from ._graph import AbstractOverEdges, Graph, as_graph, on_device, reachable
 from ._host import AbstractHosted, LinearProgram, needs, on_host
+from .base import centred
 from .vertices import Chosen
 
 
@@ -67,6 +68,9 @@ class SpanningTree(AbstractOverEdges):
 
         _, mask = jax.lax.fori_loop(0, doublings, merge, (self.names, jnp.zeros(m, bool)))
         return Chosen(mask, jnp.ones((), direction.dtype))
+
+    def tangent(self, direction):
+        return centred(direction)
 
     def start(self):
         """The average of all spanning trees: an edge is in a share of them equal to its resistance (Kirchhoff)."""

@@ -12,7 +12,7 @@ from .. import _check as check
 from ..errors import DomainError
 from ._arguments import as_labels, count
 from ._host import AbstractHosted
-from .base import AbstractDomain, undecided
+from .base import AbstractDomain, centred, undecided
 from .simplices import onto_capped_simplex
 from .vertices import Chosen
 
@@ -57,6 +57,10 @@ class PartitionMatroid(AbstractDomain):
         mask = jnp.zeros(self.shape, bool).at[order].set(place < self.ranks[labels])
         return Chosen(mask, jnp.ones((), direction.dtype))
 
+    def tangent(self, direction):
+        means = jax.ops.segment_sum(direction, self.labels, self.ranks.size) / self.sizes
+        return direction - means[self.labels].astype(direction.dtype)
+
     def start(self):
         return (self.ranks / self.sizes)[self.labels]
 
@@ -77,6 +81,9 @@ class PartitionMatroid(AbstractDomain):
 
 class Matroid(AbstractHosted):
     """The base polytope of a matroid that is known by its independent sets; see `matroid`."""
+
+    def tangent(self, direction):
+        return centred(direction)
 
     def contains(self, x, tol=1e-6):
         raise undecided(self)

@@ -47,6 +47,9 @@ class LpBall(AbstractBall):
     def diameter(self, ord):
         return 2 * math.prod(self.shape) ** max(0.0, 1 / ord - 1 / self.p) * self.radius
 
+    def inradius(self):
+        return self.dimension ** min(0.0, 1 / 2 - 1 / self.p) * self.radius
+
     def contains(self, x, tol=1e-6):
         return _lp_norm(x, self.p) <= (1 + tol) * self.radius.astype(x.dtype)
 
@@ -87,6 +90,9 @@ class KSparse(AbstractTop):
     def diameter(self, ord):
         return 2 * self.k ** (1 / ord) * self.radius
 
+    def inradius(self):
+        return min(1.0, self.k / self.dimension**0.5) * self.radius
+
     def contains(self, x, tol=1e-6):
         radius = (1 + tol) * self.radius.astype(x.dtype)
         return (tree.norm(x, 1) <= self.k * radius) & (tree.norm(x, jnp.inf) <= radius)
@@ -121,6 +127,9 @@ class KNormBall(AbstractTop):
 
     def diameter(self, ord):
         return 2 * max(1.0, self.dimension ** (1 / ord) / self.k) * self.radius
+
+    def inradius(self):
+        return self.radius / self.k**0.5
 
     def contains(self, x, tol=1e-6):
         return jnp.sort(jnp.abs(x))[-self.k :].sum() <= (1 + tol) * self.radius.astype(x.dtype)
@@ -159,6 +168,9 @@ class OWLBall(AbstractBall):
     def diameter(self, ord):
         counts = jnp.arange(1, self.weights.size + 1)
         return 2 * jnp.max(counts ** (1 / ord) * self._sizes())
+
+    def inradius(self):
+        return self.radius / tree.norm(self.weights)
 
     def contains(self, x, tol=1e-6):
         norm = tree.dot(self.weights.astype(x.dtype), -jnp.sort(-jnp.abs(x)))

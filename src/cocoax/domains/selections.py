@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ._arguments import at_most, scalar, vector
-from .base import AbstractDomain
+from .base import AbstractDomain, centred
 from .simplices import onto_capped_simplex
 from .vertices import Dense, Sparse
 
@@ -47,11 +47,17 @@ class HyperSimplex(AbstractSelection):
         _, index = jax.lax.top_k(-direction, self.k)
         return Sparse(index, jnp.full(self.k, self.value, direction.dtype), self.shape)
 
+    def tangent(self, direction):
+        return centred(direction)
+
     def start(self):
         return jnp.full(self.n, self.k / self.n * self.value)
 
     def diameter(self, ord):
         return (2 * min(self.k, self.n - self.k)) ** (1 / ord) * self.value
+
+    def inradius(self):
+        return min(self.k, self.n - self.k) / max(self.n * (self.n - 1), 1) ** 0.5 * self.value
 
     def contains(self, x, tol=1e-6):
         x = x / self.value.astype(x.dtype)
@@ -83,6 +89,9 @@ class UnitHyperSimplex(AbstractSelection):
     def diameter(self, ord):
         return min(2 * self.k, self.n) ** (1 / ord) * self.value
 
+    def inradius(self):
+        return self.k / 2 / self.n * self.value  # the sum leaves more room, and so does the value
+
     def contains(self, x, tol=1e-6):
         x = x / self.value.astype(x.dtype)
         return (x.sum() <= (1 + tol) * self.k) & jnp.all((x >= -tol) & (x <= 1 + tol))
@@ -113,6 +122,9 @@ class Permutahedron(AbstractDomain):
         # dense, because the permutation would be as large
         point = jnp.zeros_like(direction).at[jnp.argsort(direction)].set(self.values.astype(direction.dtype))
         return Dense(point)
+
+    def tangent(self, direction):
+        return centred(direction)
 
     def start(self):
         return jnp.full(self.shape, self.values.mean())

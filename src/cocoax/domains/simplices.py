@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._arguments import count, scalar
-from .base import AbstractDomain
+from .base import AbstractDomain, centred
 from .vertices import OneHot
 
 
@@ -40,12 +40,18 @@ class ProbabilitySimplex(AbstractSimplex):
     def lmo(self, direction, guess=None):
         return OneHot(jnp.argmin(direction), self.total.astype(direction.dtype), self.shape)
 
+    def tangent(self, direction):
+        return centred(direction)
+
     def start(self):
         return jnp.full(self.shape, self.total / self.n)
 
     def diameter(self, ord):
         width = 0.0 if self.n == 1 else {1: 2.0, 2: 2.0**0.5}[ord]
         return width * self.total
+
+    def inradius(self):
+        return self.total / max(self.n * (self.n - 1), 1) ** 0.5
 
     def contains(self, x, tol=1e-6):
         slack = tol * self.total.astype(x.dtype)
@@ -78,6 +84,10 @@ class UnitSimplex(AbstractSimplex):
 
     def diameter(self, ord):
         return min(self.n, 2) ** (1 / ord) * self.total
+
+    def inradius(self):
+        level = self.start()[0]
+        return jnp.minimum(level, (self.total - self.n * level) / self.n**0.5)
 
     def contains(self, x, tol=1e-6):
         total = self.total.astype(x.dtype)

@@ -62,8 +62,15 @@ class Scale(AbstractDomain):
     def vertex(self):
         return Scaled(self.domain.vertex(), self.factor)
 
+    def tangent(self, direction):
+        return self.domain.tangent(direction)
+
     def start(self):
         return tree.scale(self.factor, self.domain.start())
+
+    def inradius(self):
+        known = self.domain.inradius()
+        return None if known is None else jnp.abs(self.factor) * known
 
     def diameter(self, ord):
         return jnp.abs(self.factor) * self.domain.diameter(ord)
@@ -131,8 +138,14 @@ class Translate(AbstractDomain):
     def vertex(self):
         return Translated(self.domain.vertex(), self.shift)
 
+    def tangent(self, direction):
+        return self.domain.tangent(direction)
+
     def start(self):
         return tree.add(self.domain.start(), self.shift)
+
+    def inradius(self):
+        return self.domain.inradius()
 
     def diameter(self, ord):
         return self.domain.diameter(ord)

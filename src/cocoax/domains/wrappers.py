@@ -24,8 +24,14 @@ class _Wrapper(AbstractDomain):
     def shape(self):
         return self.domain.shape
 
+    def tangent(self, direction):
+        return self.domain.tangent(direction)
+
     def start(self):
         return self.domain.start()
+
+    def inradius(self):
+        return self.domain.inradius()
 
     def diameter(self, ord):
         return self.domain.diameter(ord)

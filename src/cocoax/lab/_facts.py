@@ -2,12 +2,13 @@
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 import polars as pl
 
-from ..learners.base import AbstractLearner
 from . import statistics
 from .figures import Rates, Style
 
@@ -22,7 +23,7 @@ class Facts:
     slopes: pl.DataFrame
     differences: pl.DataFrame
     seconds: pl.DataFrame
-    learners: dict[str, AbstractLearner]
+    learners: Mapping[str, Any]  # as the study was given them; of one problem, those that play it
     looks: dict[str, Style]
     rates: Rates
 
@@ -49,7 +50,12 @@ class Facts:
             for field in dataclasses.fields(self)
             if isinstance(getattr(self, field.name), pl.DataFrame)
         }
-        return dataclasses.replace(self, **frames)
+        of_problem = {
+            name: each[problem] if isinstance(each, Mapping) else each
+            for name, each in self.learners.items()
+            if not isinstance(each, Mapping) or problem in each
+        }
+        return dataclasses.replace(self, learners=of_problem, **frames)
 
     @property
     def constrained(self) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from html import escape
 
 from . import _tables as tables
@@ -47,7 +48,7 @@ def problem_section(name: str, address: str, facts: Facts, plots: dict) -> str:
 def learners_section(learners) -> str:
     """What each learner is, and which of its numbers are not the defaults."""
     rows = []
-    for name, learner in learners.items():
+    for name, learner in _one_by_one(learners):
         other = ", ".join(f"<b>{escape(key)} = {escape(value)}</b>" for key, value in changed(learner).items())
         rows.append(
             f"<tr>{cell('learner', escape(name))}{cell('parameters', f'<code>{escape(described(learner))}</code>')}"
@@ -59,6 +60,15 @@ def learners_section(learners) -> str:
     )
     headers = [("learner", True), ("parameters", True), ("not the default", True)]
     return f'<section id="learners"><h2>Learners</h2>{text}{table(headers, rows, table="learners")}</section>'
+
+
+def _one_by_one(learners):
+    """Where a name stands for another learner in each problem, all of them."""
+    for name, learner in learners.items():
+        if isinstance(learner, Mapping):
+            yield from ((f"{name}, {problem}", each) for problem, each in learner.items())
+        else:
+            yield name, learner
 
 
 def _legend(looks):

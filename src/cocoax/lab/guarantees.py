@@ -11,6 +11,7 @@ from ._names import closest
 _LARGEST = 10**15
 _NAMES = {
     "adagrad": "AdaGrad (projected)",
+    "adamfw": "AdaMFW",
     "adaofw": "AdaOFW",
     "loo_bogd": "LOO-BOGD",
     "morgfw_sampled": "MORGFW (sampled)",
@@ -33,7 +34,7 @@ class Method(NamedTuple):
     """A theorem's bounds as a function of the horizon, and its exponents of T."""
 
     rates: theory.Rates
-    bounds: Callable[[int], theory.Bounds]
+    bounds: Callable[[int], theory.Bounds | theory.Guaranteed]
 
 
 def methods(*, diameter, lipschitz, smoothness, constraint_bound, dimension, beta=0.0) -> dict[str, Method]:
@@ -52,6 +53,31 @@ def methods(*, diameter, lipschitz, smoothness, constraint_bound, dimension, bet
     known |= {"dimension": dimension, "diameter": diameter, "beta": beta, "perturbation": "ball"}
     bounds = functools.partial(theory.pdmfw, **known)
     found["Algorithm 2 (PDMFW, ball)"] = Method(theory.pdmfw_rates(beta), bounds)
+    return found | _frontier(
+        {"diameter": diameter, "lipschitz": lipschitz}, smoothness, constraint_bound, dimension, min(beta, 0.25)
+    )
+
+
+def _frontier(known: dict[str, Any], smoothness, constraint_bound, dimension, beta) -> dict[str, Method]:
+    """The methods beyond the paper; logarithms are not in their exponents."""
+    partial, constants, bound = functools.partial, theory.constants, {"constraint_bound": constraint_bound}
+    rates = theory.Rates(0.75 + beta, 0.875 - beta / 2, 0.75, 0, 0.25)
+    found = {
+        "PD-OFW": Method(rates, partial(theory.pdofw, beta=beta, **known, **bound)),
+        "PEN-OFW (hard)": Method(rates, partial(theory.penofw, beta=beta, **known)),
+    }
+    bases = {
+        "AdaOFW": constants.adaofw(known["diameter"]),
+        "AdaGrad (projected)": constants.adagrad(known["diameter"]),
+        "AdaMFW": constants.adamfw(known["diameter"], dimension),
+    }
+    for name, base in bases.items():
+        rates = theory.Rates(base.alpha, base.alpha, base.alpha, 0, 0)
+        if name != "AdaMFW":
+            found[f"LYAP-HARD + {name}"] = Method(rates, partial(theory.lyap_hard, constants=base, **known))
+            found[f"LYAP-PRED + {name}"] = Method(rates, partial(theory.lyap_pred, constants=base, **known, **bound))
+        given = {"constants": base, "smoothness": smoothness, **known, **bound}
+        found[f"LYAP-STOCH + {name}"] = Method(rates, partial(theory.lyap_stoch, **given))
     return found
 
 

@@ -30,6 +30,7 @@ def paper_learners() -> dict:
 def rivals() -> dict:
     """What the paper's learners are measured against: baselines, and what works better of the paper's own."""
     return {
+        "Auto": learners.Auto(),
         "play the start": learners.Stay(),
         "PD-OGD (projected)": learners.PDOGD(),
         "adaptive PD-OGD (projected)": learners.AdaptivePDOGD(),

@@ -58,8 +58,8 @@ def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by(*_GAME, "round", maintain_order=True).agg(aggregates)
 
 
-def slopes(table: pl.DataFrame, *, resamples: int = 2000) -> pl.DataFrame:
-    r"""For each problem and learner, p in $\mathrm{mean}(T) \approx c\,T^p$, of regret and of violation.
+def slopes(table: pl.DataFrame, *, figures=("regret", "violation"), resamples: int = 2000) -> pl.DataFrame:
+    r"""For each problem and learner, p in $\mathrm{mean}(T) \approx c\,T^p$, of the given figures.
 
     Least squares of the logarithms, where at least three horizons were played and all means are positive; of
     violations, only positive parts count. `low` and `high` are a bootstrap interval over the seeds. Resamples whose
@@ -67,7 +67,7 @@ def slopes(table: pl.DataFrame, *, resamples: int = 2000) -> pl.DataFrame:
     """
     rows = []
     for (problem, learner), games in played(table).group_by("problem", "learner", maintain_order=True):
-        for figure in ("regret", "violation"):
+        for figure in figures:
             horizons, values = _by_seed_and_horizon(games, figure)
             values = values.clip(0) if figure == "violation" else values
             rows.append((problem, learner, figure, len(horizons), *_slope_with_interval(horizons, values, resamples)))

@@ -41,7 +41,8 @@ class Study:
     - `problems`: by name: a function `key -> problems.Instance`; an `Instance`; or `(problem, rounds)`, where the
       rounds are arrays or an `Environment` (which is asked beforehand: adversaries that react to decisions belong in
       `play`).
-    - `learners`: by name.
+    - `learners`: by name: a learner; or, by the problem's name, the one that plays it. Problems that are not named are
+      left out.
     - `horizons`: numbers of rounds; or, by the problem's name, lists of them. Each is a game of its own, of a learner
       that planned for it.
     - `seeds`: each is an instance with its rounds; all learners meet the same.
@@ -64,7 +65,7 @@ class Study:
     def __init__(
         self,
         problems: Mapping,
-        learners: Mapping[str, AbstractLearner],
+        learners: Mapping[str, AbstractLearner | Mapping[str, AbstractLearner]],
         horizons: Sequence[int] | Mapping[str, Sequence[int]],
         seeds: Sequence[int] = range(30),
         out: Path | str | None = None,
@@ -74,7 +75,8 @@ class Study:
         self.sources = {str(name): as_source(name, each) for name, each in _named(problems, "problem").items()}
         self.learners = {str(name): each for name, each in _named(learners, "learner").items()}
         for name, learner in self.learners.items():
-            check.instance(learner, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
+            for each in learner.values() if isinstance(learner, Mapping) else [learner]:
+                check.instance(each, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
         self.horizons = {name: _numbers(_of(horizons, name), "horizons", 1) for name in self.sources}
         self.seeds = _numbers(seeds, "seeds", 0)
         self.tol = tol
@@ -86,16 +88,19 @@ class Study:
     def plan(self) -> list[Planned]:
         """All games, in the order of the table."""
         sources = {name: fingerprint(each) for name, each in self.sources.items()}
-        learners = {name: fingerprint(each) for name, each in self.learners.items()}
         return [
-            Planned(
-                problem, learner, horizon, seed, self._key("game", sources[problem], learners[learner], horizon, seed)
-            )
+            Planned(problem, learner, horizon, seed, self._key("game", sources[problem], played, horizon, seed))
             for problem in self.sources
             for learner in self.learners
+            for played in [fingerprint(each) for each in [self.learner(learner, problem)] if each is not None]
             for horizon in self.horizons[problem]
             for seed in self.seeds
         ]
+
+    def learner(self, name: str, problem: str) -> AbstractLearner | None:
+        """The one that plays the problem under this name, if any does."""
+        found = self.learners[name]
+        return found.get(problem) if isinstance(found, Mapping) else found
 
     def missing(self) -> list[Planned]:
         """The games that are not stored yet."""
@@ -178,7 +183,7 @@ class Study:
                 stacked[seeds] = Batch([drawn[seed] for seed in seeds], list(seeds))
             keys = {game.seed: game.key for game in batch}
             try:
-                record = stacked[seeds].play(self.learners[learner], horizon)
+                record = stacked[seeds].play(self.learner(learner, name), horizon)
             except Exception as error:  # the learner's own, or the problem's: the others go on
                 self.refused |= dict.fromkeys(keys.values(), _told(error))
                 continue

@@ -10,6 +10,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import _check as check
 from .. import _tree as tree
+from .._parameters import parameter as parameter
+from .._parameters import positive_parameter as positive_parameter
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..errors import LearnerError, ProblemError
@@ -57,20 +59,6 @@ def planned(horizon, who) -> Horizon:
     return horizon if isinstance(horizon, Horizon) else Horizon(horizon)
 
 
-def parameter(value, name, low, high, why=""):
-    """A hyperparameter as an array, so that changing it compiles nothing; checked where it can be seen."""
-    if not tree.is_traced(value) and not low <= check.scalar(value, name, LearnerError) <= float(high) * (1 + 1e-6):
-        raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
-    return jnp.asarray(value, float)
-
-
-def positive_parameter(value, name):
-    """As `parameter`, for a factor."""
-    if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
-        raise LearnerError(f"{name} must be positive and finite, got {value}")
-    return jnp.asarray(value, float)
-
-
 class AbstractLearner(eqx.Module):
     """Takes decisions. Its state always already holds the next one.
 
@@ -111,6 +99,9 @@ class AbstractLearner(eqx.Module):
     def observe(self, problem: Problem, state, round: Round, *, played: Point | None = None) -> tuple[Any, Outcome]:
         """Learn from a round. `played` is what was really done, when it was not the decision."""
 
+    def check(self, problem: Problem) -> None:
+        """Raise, in one sentence, if what is known before a game shows that this learner cannot play the problem."""
+
     def rounds_left(self, state) -> Int[Array, ""] | None:
         """How many rounds the plan still has; None for learners that need no horizon."""
         return None
@@ -122,15 +113,16 @@ def first_decision(problem: Problem, start: Point | None) -> Point:
     if start is None:
         return default
     kind = tree.dtype(start)
-    return _as_point(start, default, kind if jnp.issubdtype(kind, jnp.floating) else float, "start")
+    return as_point(start, default, kind if jnp.issubdtype(kind, jnp.floating) else float, "start")
 
 
 def point_played(played: Point | None, decision: Point) -> Point:
     """What was played, in the dtype of the game: the decision, unless said otherwise."""
-    return decision if played is None else _as_point(played, decision, tree.dtype(decision), "played")
+    return decision if played is None else as_point(played, decision, tree.dtype(decision), "played")
 
 
-def _as_point(point, like, dtype, name):
+def as_point(point, like, dtype, name):
+    """A point given by a user, in the shape of another."""
     point = check.listed(point) if isinstance(like, jax.Array) else point
     shape, expected = (jax.tree.map(jnp.shape, each) for each in (point, like))
     if shape != expected:

@@ -93,13 +93,149 @@ _PERTURBED_LEADER = """\
   year    = {2005}
 }"""
 
+_HARD = """\
+@inproceedings{yuan2018,
+  title     = {Online Convex Optimization for Cumulative Constraints},
+  author    = {Yuan, Jianjun and Lamperski, Andrew},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {31},
+  year      = {2018}
+}"""
+
+_ADAGRAD = """\
+@article{duchi2011,
+  title   = {Adaptive Subgradient Methods for Online Learning and Stochastic Optimization},
+  author  = {Duchi, John and Hazan, Elad and Singer, Yoram},
+  journal = {Journal of Machine Learning Research},
+  volume  = {12},
+  pages   = {2121--2159},
+  year    = {2011}
+}"""
+
+_ONLINE_FRANK_WOLFE = """\
+@misc{weibel2025,
+  title  = {Optimized Projection-Free Algorithms for Online Learning: Construction and Worst-Case Analysis},
+  author = {Weibel, Julien and Gaillard, Pierre and Koolen, Wouter M. and Taylor, Adrien},
+  year   = {2025},
+  note   = {arXiv:2506.05855, Theorem 2.1}
+}"""
+
+_LINEAR_OPTIMIZATION = """\
+@inproceedings{garber2022,
+  title     = {New Projection-free Algorithms for Online Convex Optimization with Adaptive Regret Guarantees},
+  author    = {Garber, Dan and Kretzu, Ben},
+  booktitle = {Conference on Learning Theory},
+  year      = {2022}
+}"""
+
+_LYAPUNOV = """\
+@inproceedings{sinha2024,
+  title     = {Optimal Algorithms for Online Convex Optimization with Adversarial Constraints},
+  author    = {Sinha, Abhishek and Vaze, Rahul},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year      = {2024}
+}"""
+
+_LOW_COMPLEXITY = """\
+@article{yu2020,
+  title   = {A Low Complexity Algorithm with {$O(\\sqrt{T})$} Regret and {$O(1)$} Constraint Violations for Online \
+Convex Optimization with Long Term Constraints},
+  author  = {Yu, Hao and Neely, Michael J.},
+  journal = {Journal of Machine Learning Research},
+  volume  = {21},
+  year    = {2020}
+}"""
+
+_PRIMAL_DUAL_MIRROR = """\
+@article{wei2020,
+  title   = {Online Primal-Dual Mirror Descent under Stochastic Constraints},
+  author  = {Wei, Xiaohan and Yu, Hao and Neely, Michael J.},
+  journal = {Proceedings of the ACM on Measurement and Analysis of Computing Systems},
+  volume  = {4},
+  year    = {2020},
+  note    = {arXiv:1908.00305}
+}"""
+
+_CAUTIOUS = """\
+@inproceedings{liakopoulos2019,
+  title     = {Cautious Regret Minimization: Online Optimization with Long-Term Budget Constraints},
+  author    = {Liakopoulos, Nikolaos and Destounis, Apostolos and Paschos, Georgios and Spyropoulos, Thrasyvoulos \
+and Mertikopoulos, Panayotis},
+  booktitle = {International Conference on Machine Learning},
+  year      = {2019}
+}"""
+
+_CUMULATIVE = """\
+@inproceedings{yi2021,
+  title     = {Regret and Cumulative Constraint Violation Analysis for Online Convex Optimization with Long \
+Term Constraints},
+  author    = {Yi, Xinlei and Li, Xiuxian and Yang, Tao and Xie, Lihua and Chai, Tianyou and Johansson, Karl H.},
+  booktitle = {International Conference on Machine Learning},
+  year      = {2021},
+  note      = {arXiv:2106.05135}
+}"""
+
+_RECTIFIED = """\
+@inproceedings{guo2022,
+  title     = {Online Convex Optimization with Hard Constraints: Towards the Best of Two Worlds and Beyond},
+  author    = {Guo, Hengquan and Liu, Xin and Wei, Honghao and Ying, Lei},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022}
+}"""
+
+_PERTURBED_CONSTRAINTS = """\
+@inproceedings{valls2020,
+  title     = {Online Convex Optimization with Perturbed Constraints: Optimal Rates against Stronger Benchmarks},
+  author    = {Valls, V{\\'i}ctor and Iosifidis, George and Leith, Douglas J. and Tassiulas, Leandros},
+  booktitle = {International Conference on Artificial Intelligence and Statistics},
+  year      = {2020},
+  note      = {arXiv:1906.00049}
+}"""
+
+_UNIFYING = """\
+@inproceedings{castiglioni2022,
+  title     = {A Unifying Framework for Online Optimization with Long-Term Constraints},
+  author    = {Castiglioni, Matteo and Celli, Andrea and Marchesi, Alberto and Romano, Giulia and Gatti, Nicola},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022}
+}"""
+
+_CONSERVATIVE = """\
+@misc{akhtar2020,
+  title  = {Conservative Stochastic Optimization with Expectation Constraints},
+  author = {Akhtar, Zeeshan and Bedi, Amrit Singh and Rajawat, Ketan},
+  year   = {2020},
+  note   = {arXiv:2008.05758}
+}"""
+
+_SUBMODULAR = """\
+@inproceedings{sadeghi2020,
+  title     = {Online Continuous {DR}-Submodular Maximization with Long-Term Budget Constraints},
+  author    = {Sadeghi, Omid and Fazel, Maryam},
+  booktitle = {International Conference on Artificial Intelligence and Statistics},
+  year      = {2020}
+}"""
+
 _COCOAX = """\
 @software{cocoax,
   title = {cocoax: Constrained online convex optimization in JAX, without projections}
 }"""
 
+_TRACKED_PI = """\
+@software{cocoax-trackedpi-1,
+  title   = {TrackedPI, version 1: constrained online learning without constants at one linear minimization a round},
+  note    = {The learner Auto of cocoax},
+  version = {1}
+}"""
+
 CITATIONS: dict[str, str] = {
     # learners
+    "Auto": _TRACKED_PI,
+    "TrackedPI": _TRACKED_PI,
+    "Capped": _COCOAX,  # cite its learner too
+    "Anytime": _COCOAX,  # cite its learner too
     "Blocks": _PAPER,
     "PDMFW": _PAPER,
     "PrimalDual": _COCOAX,  # any pair: cite its primal and its dual too
@@ -107,16 +243,45 @@ CITATIONS: dict[str, str] = {
     "AdaptivePDOGD": _ADAPTIVE,
     "DPP": _DRIFT_PLUS_PENALTY,
     "Stay": _COCOAX,
+    "Castiglioni": _UNIFYING,
+    "DPPMirror": _PRIMAL_DUAL_MIRROR,
+    "FWCSOA": _CONSERVATIVE,
+    "Liakopoulos": _CAUTIOUS,
+    "OSPHG": _SUBMODULAR,
+    "RECOO": _RECTIFIED,
+    "Valls": _PERTURBED_CONSTRAINTS,
+    "Yi": _CUMULATIVE,
+    "YuNeely": _LOW_COMPLEXITY,
+    "YuanLamperski": _HARD,
+    "LyapHard": _LYAPUNOV,
+    "LyapPred": _COCOAX,
+    "LyapStoch": _COCOAX,
+    "PDOFW": _COCOAX,
+    "PENOFW": _COCOAX,
     # primals
+    "AdaGrad": _ADAGRAD,
+    "AdaMFW": _META,
+    "AdaOFW": _ONLINE_FRANK_WOLFE,
+    "LOOBOGD": _LINEAR_OPTIMIZATION,
+    "OFW": _ONLINE_FRANK_WOLFE,
     "FTPL": _PERTURBED_LEADER,
     "MFW": _META,
     "MORGFW": _RECURSIVE,
     "OCG": _BOOK,
+    "Tracked": _COCOAX,
+    "MetaOGD": _SUBMODULAR,
     "OGD": _GRADIENT,
     "ORGFW": _RECURSIVE,
     "OSPF": _FASTER,
     "SFTPL": _FASTER,
     # duals
+    "DriftPotential": _COCOAX,
+    "ExponentialPotential": _LYAPUNOV,
+    "Hard": _COCOAX,
+    "Penalty": _HARD,
+    "PI": _COCOAX,
+    "BoundedAscent": _UNIFYING,
+    "FlooredQueue": _LOW_COMPLEXITY,
     "RegularizedAscent": _LONG_TERM,
     "VirtualQueue": _DRIFT_PLUS_PENALTY,
 }

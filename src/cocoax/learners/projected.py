@@ -1,5 +1,6 @@
-"""Baselines with projections, which need `domain.project`, and the one that does nothing."""
+"""Primal-dual projected gradient methods, which need `domain.project`, and the learner that does nothing."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,68 +10,32 @@ from jaxtyping import Array, Float
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.regularized_ascent import RegularizedAscent
-from ..dual.virtual_queue import VirtualQueue
 from ..primal.base import Scale, cost
 from ..primal.ogd import OGD
-from .base import AbstractLearner, Horizon, first_decision, outcome, point_played, positive_parameter
+from ..problem import Problem
+from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, point_played, positive_parameter
 from .primal_dual import AbstractPrimalDual
 
 
-def _lipschitz(problem, who) -> Array:
-    return problem.constants(2, ("lipschitz",), who).lipschitz
+def lipschitz(problem: Problem, who: str) -> Array:
+    """D in the l2 norm, which `who` cannot do without."""
+    return problem.constants(2, ("lipschitz",), who).lipschitz  # pyright: ignore[reportReturnType]
 
 
-def _ascent(problem, lipschitz, horizon, factor: Any = 1.0):
-    """theta = 6 m R D / sqrt(T)."""
-    theta = 6 * problem.domain.diameter(2) * lipschitz / horizon.astype(float) ** 0.5
-    return theta * max(problem.constraints, 1) * factor
+def with_steps(problem: Problem, step: Callable[[Any], Any]):
+    """What OGD is told of a game of T rounds, so that its steps are `step(T)`."""
+    width = problem.domain.diameter(2)
+    width = jnp.where(width > 0, width, 1.0)
+
+    def scale(weights, horizon, capacity):
+        rounds = horizon.astype(float)
+        return Scale(width / (step(rounds) * rounds**0.5), jnp.asarray(jnp.inf), horizon, capacity)
+
+    return scale
 
 
-class PDOGD(AbstractPrimalDual):
-    r"""Primal-dual projected gradient (Mahdavi, Jin, Yang, 2012; Jenatton, Huang, Archambeau, 2016, known horizon).
-
-    $x_{t+1} = \Pi_X(x_t - \eta(\nabla f_t + \lambda_t\nabla g_t)),\qquad
-    \lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu g_t(x_t)]_+$
-
-    with $\eta=\frac{R}{D\sqrt T}$, $\theta=\frac{6RD}{\sqrt T}$, $\mu=\frac{1}{\theta(T+2)}$. Proven: regret
-    $O(\sqrt T)$, violation $O(T^{3/4})$.
-    """
-
-    primal: OGD
-    theta_scale: Float[Array, ""]
-
-    def __init__(self, *, theta_scale=1.0):
-        self.primal = OGD()
-        self.theta_scale = positive_parameter(theta_scale, "theta_scale")
-
-    def rule(self, problem, horizon):
-        theta = _ascent(problem, _lipschitz(problem, "PDOGD"), horizon, self.theta_scale)
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
-
-    def scale(self, problem):
-        lipschitz = _lipschitz(problem, "PDOGD")
-        return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
-
-
-class AdaptivePDOGD(AbstractPrimalDual):
-    r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016, with beta = 1/2).
-
-    As `PDOGD` with $\eta_t=\frac{R}{D\sqrt t}$, $\theta_t=\frac{6RD}{\sqrt t}$, $\mu_t=\frac{1}{\theta_t(t+1)}$.
-    For a fixed constraint, regret $O(\sqrt T)$ and violation $O(T^{3/4})$ (rates confirmed in print).
-    """
-
-    primal: OGD
-
-    def __init__(self):
-        self.primal = OGD()
-
-    def rule(self, problem, horizon):
-        theta = _ascent(problem, _lipschitz(problem, "AdaptivePDOGD"), horizon)
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 1)))
-
-    def scale(self, problem):
-        lipschitz = _lipschitz(problem, "AdaptivePDOGD")
-        return lambda weights, horizon, capacity: Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
+class AbstractAnytime(AbstractPrimalDual):
+    """Tuned anew in every round t, as for a game of t rounds; needs no horizon."""
 
     def init(self, problem, *, key, horizon=None, start=None):
         return super().init(problem, key=key, horizon=Horizon(1), start=start)
@@ -83,30 +48,68 @@ class AdaptivePDOGD(AbstractPrimalDual):
         return None
 
 
-class DPP(AbstractPrimalDual):
-    r"""Drift plus penalty (Yu, Neely, Wei, NeurIPS 2017), without constants of the problem.
+class PDOGD(AbstractPrimalDual):
+    r"""Primal-dual projected gradient (Mahdavi, Jin, Yang, 2012; Jenatton, Huang, Archambeau, 2016, known horizon).
 
-    $x_{t+1} = \Pi_X\left(x_t - \frac{1}{2T}(\sqrt T\,\nabla f_t + Q_t\nabla g_t)\right)$, with the virtual queue
-    $Q_{t+1} = [Q_t + g_t(x_t) + \langle\nabla g_t(x_t), x_{t+1}-x_t\rangle]_+$.
+    $x_{t+1} = \Pi_X(x_t - \eta(\nabla f_t + \lambda_t\nabla g_t)),\qquad
+    \lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu g_t(x_t)]_+$
 
-    Proven under Slater's condition: expected regret and violation $O(\sqrt T)$.
+    with $\eta=\frac{R}{D\varphi\sqrt T}$, $\theta=\frac{6RD}{\varphi\sqrt T}$, $\mu=\frac{1}{\theta(T+2)}$ and
+    $\varphi=T^\beta$, $\beta\in[0,\frac12]$. Proven, in every round sequence, for all x in X and $\lambda\ge0$:
+
+    $\mathrm{Reg}(x) + \lambda\sum_t g_t(x_t) - \sum_t\lambda_tg_t(x) \le B + \theta(T+1)\lambda^2,\qquad
+    B = (\tfrac\varphi2+\tfrac1\varphi)RD\sqrt T + \tfrac{\varphi G^2\sqrt T}{6RD}$
+
+    hence regret $\le B$ and violation $\le\sqrt{4\theta(T+1)(RDT+B)} = O(T^{3/4-\beta/2})$, in expectation if the
+    constraints are i.i.d. With m constraints theta is m times larger.
+
+    This is also the method of Mahdavi et al., which needs no name of its own: theirs has one step
+    $\eta=\Theta(1/\sqrt T)$ for both parts and a regularisation $\delta\eta$ with $\delta=\Theta(D^2)$ (rates confirmed
+    in print, constants not), and projects onto a ball around X only.
     """
 
     primal: OGD
+    beta: Float[Array, ""]
+    theta_scale: Float[Array, ""]
 
-    def __init__(self):
+    def __init__(self, *, beta=0.0, theta_scale=1.0):
         self.primal = OGD()
+        self.beta = parameter(beta, "beta", 0, 0.5)
+        self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
     def rule(self, problem, horizon):
-        return VirtualQueue(horizon.astype(float) ** 0.5)
+        step = problem.domain.diameter(2) * lipschitz(problem, "PDOGD") * horizon.astype(float) ** (-0.5 - self.beta)
+        theta = 6 * max(problem.constraints, 1) * step * self.theta_scale
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
 
     def scale(self, problem):
-        def scale(weights, horizon, capacity):
-            # the bound for which OGD's step is 1 / 2T
-            lipschitz = 2 * problem.domain.diameter(2) * horizon.astype(float) ** 0.5
-            return Scale(lipschitz, jnp.asarray(jnp.inf), horizon, capacity)
+        step = problem.domain.diameter(2) / lipschitz(problem, "PDOGD")
+        return with_steps(problem, lambda T: step * T ** (-0.5 - self.beta))
 
-        return scale
+
+class AdaptivePDOGD(AbstractAnytime):
+    r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016).
+
+    As `PDOGD` with $\eta_t=\frac{R}{Dt^\beta}$, $\theta_t=\frac{6RD}{t^\beta}$, $\mu_t=\frac{1}{\theta_t(t+1)}$ and
+    $\beta\in(0,1)$. For a fixed constraint, regret $O(T^{\max(\beta,1-\beta)})$ and violation $O(T^{1-\beta/2})$
+    (rates confirmed in print, this form for $\beta=\frac12$).
+    """
+
+    primal: OGD
+    beta: Float[Array, ""]
+
+    def __init__(self, *, beta=0.5):
+        self.primal = OGD()
+        self.beta = parameter(beta, "beta", 0, 1)
+
+    def rule(self, problem, horizon):
+        width = problem.domain.diameter(2) * lipschitz(problem, "AdaptivePDOGD")
+        theta = 6 * max(problem.constraints, 1) * width * horizon.astype(float) ** -self.beta
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 1)))
+
+    def scale(self, problem):
+        step = problem.domain.diameter(2) / lipschitz(problem, "AdaptivePDOGD")
+        return with_steps(problem, lambda t: step * t**-self.beta)
 
 
 class _StayState(eqx.Module):

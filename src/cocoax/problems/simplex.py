@@ -29,6 +29,7 @@ class _Rounds(Environment):
     use: Float[Array, "m d"]  # mean
     budget: Float[Array, " m"]
     adversarial: bool = eqx.field(static=True)
+    stretch: int | None = eqx.field(static=True)
 
     def init(self, key):
         return jnp.zeros((), jnp.int32)
@@ -36,7 +37,8 @@ class _Rounds(Environment):
     def emit(self, state, decision, key):
         cost_key, use_key = jax.random.split(key)
         if self.adversarial:
-            stretch = 31 - jax.lax.clz(state + 1)  # floor(log2(t))
+            doubling = 31 - jax.lax.clz(state + 1)  # floor(log2(t))
+            stretch = doubling if self.stretch is None else state // self.stretch
             first_half = jnp.arange(self.cost.size) < self.cost.size // 2
             change = jnp.where(first_half == (stretch % 2 == 0), -1.0, 1.0)
         else:
@@ -53,14 +55,15 @@ class _Expected(eqx.Module):
         return self.use @ x - self.budget
 
 
-def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> Instance:
+def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False, stretch=None, binding=True) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ or $\frac12\|x-c_t\|^2$, and $g_t(x) = A_tx - b$, over the probability simplex.
 
     Costs and uses are uniform around means in $[\frac14,\frac34]$, with all entries in [0, 1]. The coordinate that
     costs most uses least, $\frac14$ of everything; budgets lie half-way between that and what the best decision without
-    constraints uses, so that on average it breaks all of them.
+    constraints uses, so that on average it breaks all of them. With `binding=False` they lie at 0.9, which no decision
+    reaches on average.
     `adversarial=True` gives losses that favour the first half of the coordinates and the second half in turn, in
-    stretches that double; constraints stay i.i.d., as the theorems need.
+    stretches that double, or of `stretch` rounds each; constraints stay i.i.d., as the theorems need.
 
     >>> import jax
     >>> instance = simplex(jax.random.key(0), constraints=3)
@@ -69,6 +72,8 @@ def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> 
     """
     if n < 2 or constraints < 1:
         raise ProblemError(f"simplex needs n >= 2 and constraints >= 1, got n={n} and constraints={constraints}")
+    if stretch is not None and (not adversarial or stretch < 1):
+        raise ProblemError(f"stretch={stretch} must be a positive number of rounds, and needs adversarial=True")
     cost_key, use_key = jax.random.split(key)
     cost = jax.random.uniform(cost_key, (n,), minval=0.25, maxval=0.75)
     use = jax.random.uniform(use_key, (constraints, n), minval=0.25, maxval=0.75)
@@ -76,7 +81,7 @@ def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> 
     unconstrained = domain.project(cost) if quadratic else domain.lmo(cost).dense()
     frugal = jnp.argmin(cost) if quadratic else jnp.argmax(cost)  # the last to be chosen
     use = use.at[:, frugal].set(0.25)
-    budget = (use @ unconstrained + 0.25) / 2
+    budget = (use @ unconstrained + 0.25) / 2 if binding else jnp.full(constraints, 0.9)
     problem = Problem(
         domain,
         _quadratic if quadratic else _linear,
@@ -87,4 +92,4 @@ def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False) -> 
             Regularity(1.0, float(quadratic), 1.0, norm=float("inf")),
         ),
     )
-    return Instance(problem, _Rounds(cost, use, budget, adversarial), None, _Expected(use, budget))
+    return Instance(problem, _Rounds(cost, use, budget, adversarial, stretch), None, _Expected(use, budget))

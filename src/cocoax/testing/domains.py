@@ -106,6 +106,7 @@ def _measure(domain, asked, tol):
         return jax.vmap(lambda a, b: tree.norm(tree.sub(a, b)))(x, y) / (tol * (reach + tree.norm(start)))
 
     mixed = jax.vmap(lambda vertex: vertex.mix(start, 0.3))(vertices)
+    tangents = jax.vmap(domain.tangent)(asked)
     ramp = jnp.linspace(-1, 1, len(values), dtype=dtype)
     weights = jnp.stack([ramp, ramp[::-1] ** 2])
     sums = jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
@@ -124,12 +125,17 @@ def _measure(domain, asked, tol):
         "a direction scaled by 1e20 has another minimum": off(_dots(asked, huge), values),
         "a direction scaled by 1e-20 has another minimum": off(_dots(asked, tiny), values),
         "support is not the largest value": off(jax.vmap(domain.support)(asked), _dots(asked, flipped)),
+        "tangent changes a product with a difference of points": off(
+            _dots(tangents, tree.sub(points, start)), _dots(asked, tree.sub(points, start))
+        ),
+        "tangent is longer than the direction": (jax.vmap(tree.norm)(tangents) - norms) / (tol * sizes / reach),
         "vmap is not a loop": off(_dots(asked, looped), values),
         "a good guess costs more than 1% of the largest value": _dots(nearby, tree.sub(warm, near)) / (0.01 * sizes),
     }
     projected, nearest = _measure_projection(domain, tree.add(points, tree.scale(3.0, asked)), points, start, tol)
     excesses |= projected | _measure_diameters(domain, points, flipped, tol)
     members = nearest | {
+        "a point of the inner ball lies outside": jax.vmap(domain.inner)(tree.add(points, tree.scale(reach, asked))),
         "start lies outside": jax.tree.map(lambda leaf: leaf[None], start),
         "vertex() lies outside": jax.tree.map(lambda leaf: leaf[None], first.dense()),
         "a vertex lies outside": points,

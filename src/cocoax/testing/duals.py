@@ -23,6 +23,11 @@ class _Stub:
         return self._values
 
 
+def _norms(values):
+    """Of gradients, all 1."""
+    return lambda: (jnp.ones((), values.dtype), jnp.ones_like(values))
+
+
 @jax.jit
 def _run(dual, state, values, moved):
     """Forecasts, weights and the last state of a run on given constraint values."""
@@ -30,7 +35,7 @@ def _run(dual, state, values, moved):
     def one_round(state, given):
         values, moved = given
         forecast = dual.forecast(state)
-        weights, state = dual.weigh(state, values, jnp.ones_like(values))
+        weights, state = dual.weigh(state, values, _norms(values))
         return dual.settle(state, _Stub(moved)), (forecast, weights)
 
     return jax.lax.scan(one_round, state, (values, moved))
@@ -55,7 +60,7 @@ def _check_run(dual, constraints, dtype, key):
     state = dual.init(constraints, dtype)
     drawn = jax.random.normal(key, (2, _ROUNDS, constraints), dtype)
 
-    weights, after = dual.weigh(state, drawn[0, 0], jnp.ones_like(drawn[0, 0]))
+    weights, after = dual.weigh(state, drawn[0, 0], _norms(drawn[0, 0]))
     settled = dual.settle(after, _Stub(drawn[1, 0]))
     require(kinds(after) == kinds(state), f"weigh changes the shapes or dtypes of the state {case}")
     require(kinds(settled) == kinds(state), f"settle changes the shapes or dtypes of the state {case}")

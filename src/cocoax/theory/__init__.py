@@ -16,6 +16,17 @@ from .bounds import violation as violation
 from .bounds import violation_strong_duality as violation_strong_duality
 from .constants import Constants as Constants
 from .constants import kappa as kappa
+from .frontier import Guaranteed as Guaranteed
+from .frontier import growth as growth
+from .frontier import lyap_drift as lyap_drift
+from .frontier import lyap_hard as lyap_hard
+from .frontier import lyap_hard_rate as lyap_hard_rate
+from .frontier import lyap_pred as lyap_pred
+from .frontier import lyap_stoch as lyap_stoch
+from .frontier import pdofw as pdofw
+from .frontier import pdofw_theta as pdofw_theta
+from .frontier import penofw as penofw
+from .frontier import penofw_zeta as penofw_zeta
 from .parameters import block_length as block_length
 from .parameters import blocks_mu as blocks_mu
 from .parameters import blocks_theta as blocks_theta

@@ -69,6 +69,11 @@ def adaofw(diameter) -> Constants:
     return Constants(3 / 4, 0.0, 3 * diameter, 0.0)
 
 
+def tracked(diameter) -> Constants:
+    """(3/4, 0, 4.86 R, 0) for `primal.Tracked` with its own steps; derived, in `regret.tracked`."""
+    return Constants(3 / 4, 0.0, 4.86 * diameter, 0.0)
+
+
 def loo_bogd(diameter) -> Constants:
     r"""(3/4, 0, (\sqrt 3 + 3 * 65^(-1/4)) R, 0), about 2.789 R. Garber, Kretzu (2022), constant derived.
 
@@ -123,6 +128,12 @@ def mfw(diameter, dimension: int, perturbation="ball") -> Constants:
     Chen, Harshaw, Hassani, Karbasi (2018), exact gradients of smooth losses.
     """
     return ftpl(diameter, dimension, perturbation)._replace(c2=2 * diameter**2)
+
+
+def adamfw(diameter, dimension: int) -> Constants:
+    r"""(1/2, 0, $2\sqrt{2\kappa_d}R$, 2 R^2): MFW with a ball that grows with the bounds on gradients; derived."""
+    fixed = mfw(diameter, dimension)
+    return fixed._replace(c1=2**0.5 * fixed.c1)
 
 
 def morgfw(diameter, dimension: int, perturbation="ball") -> Constants:

@@ -38,6 +38,33 @@ def loo_bogd(horizon, *, diameter, lipschitz, block):
     return diameter * lipschitz * ((block * horizon) ** 0.5 + 3**0.5 * horizon**0.75)
 
 
+def tracked(*, diameter, powers):
+    r"""Tracked with steps $\eta_t = R\,S_t^{-3/4}$, $S_t = \sum_{s\le t}\|\nabla_s\|^{4/3}$ (`powers`), after any t
+    rounds: $4.86\,R\,S_t^{3/4}$.
+
+    Let $d_t=|x_t-y_t|$, $\delta_t=\eta_t|\nabla_t|$, $N=RS_T^{3/4}$, $W=\sum|\nabla_t|d_t$. After the pull the squared
+    distance q is at most the gap, hence at most $R^2$, and the line search leaves $d_{t+1}^2\le q-q^2/R^2$ with
+    $q\le(d_t+\delta_t)^2$; so $d_t\le R/2$. Weighing with $1/\eta_t$ and summing,
+    $\sum d_{t+1}^4/\eta_t \le R^2(2W + \sum\eta_t|\nabla_t|^2 + R^2/4\eta_T) \le R^2(2W+\frac43N+\frac14N)$. In
+    rounds whose $|\nabla_t|^{4/3}$ exceeds $bS_{t-1}$, W grows by at most $\frac12 R|\nabla_t|$, in all
+    $BN$ with $B=\frac12(\frac b{1+b})^{3/4}/(1-(1+b)^{-3/4})$; in the others Hoelder's inequality gives
+    $(W-BN)^4\le(1+b)^{3/4}\frac{64}{27}N^3(2W+\frac43N+\frac14N)$. The target's own regret is at most
+    $(\frac32R)^2/2\eta_T+\frac12\sum\eta_t|\nabla_t|^2\le(\frac98+\frac23)N$. With $b=0.6$ the sum is below $4.86N$.
+    """
+    return 4.86 * diameter * powers**0.75
+
+
+def tracked_constant(*, diameter, step, powers, squares):
+    r"""Tracked with one step $\eta$: $\frac{R^2}{2\eta} + \frac{\eta V}2 + (2R^2\eta)^{1/3}S + (R^2\eta^2S^3V)^{1/4}$.
+
+    $S=\sum\|\nabla_t\|^{4/3}$ (`powers`) and $V=\sum\|\nabla_t\|^2$ (`squares`). As in `tracked`,
+    $W^4\le S^3R^2\eta(2W+\eta V)$, and $W^4\le aW+b$ implies $W\le a^{1/3}+b^{1/4}$. At $\eta=RD^{-1}T^{-3/4}$ it is
+    $1.76RDT^{3/4}$ and lower powers of T.
+    """
+    own = diameter**2 / (2 * step) + step * squares / 2
+    return own + (2 * diameter**2 * step) ** (1 / 3) * powers + (diameter**2 * step**2 * powers**3 * squares) ** 0.25
+
+
 def ftpl(size, squares, *, diameter, dimension: int, perturbation="ball"):
     r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
 

@@ -1,0 +1,30 @@
+"""Hyperparameters as arrays, so that changing them compiles nothing; checked where they can be seen."""
+
+import jax.numpy as jnp
+
+from . import _check as check
+from . import _tree as tree
+from .errors import LearnerError
+
+
+def parameter(value, name, low, high, why=""):
+    """One that lies in an interval."""
+    if not tree.is_traced(value) and not low <= check.scalar(value, name, LearnerError) <= float(high) * (1 + 1e-6):
+        raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
+    return jnp.asarray(value, float)
+
+
+def positive_parameter(value, name):
+    """A factor."""
+    if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
+        raise LearnerError(f"{name} must be positive and finite, got {value}")
+    return jnp.asarray(value, float)
+
+
+def kept(memory):
+    """1 - 1/memory, what a sum keeps of itself in a round; 1 without a memory."""
+    if memory is None:
+        return jnp.ones(())
+    if not tree.is_traced(memory) and not 1 < check.scalar(memory, "memory", LearnerError) < float("inf"):
+        raise LearnerError(f"memory must be more than 1 round, or None for all of them, got {memory}")
+    return 1 - 1 / jnp.asarray(memory, float)

@@ -1,0 +1,57 @@
+"""The exponential Lyapunov potential (Sinha, Vaze, 2024): weights grow with what was violated so far."""
+
+import math
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import _tree as tree
+from ..errors import LearnerError
+from .base import AbstractDual, Weights
+
+
+def largest_exponent(dtype) -> float:
+    """Where exponentials stop growing, so that the squares of weighted gradients stay finite."""
+    return 0.4 * math.log(jnp.finfo(dtype).max)
+
+
+class ExponentialPotential(AbstractDual):
+    r"""Weighs the loss by v and each violated constraint by the slope of $e^{\lambda Q} - 1$ at its hard violation:
+
+    $Q_t = Q_{t-1} + [g_t(x_t)]_+,\qquad w_t = \lambda e^{\lambda Q_t}\,1\{g_t(x_t) > 0\}$
+
+    Without a rate lambda it is tuned by the learner that holds it, by its theorem. The weights use the round that they
+    weigh, so the primal must be deterministic; the forecast is as if the next round were violated by nothing. Where
+    $\lambda Q$ is so large that weights would overflow they grow no more; guarantees ended long before.
+    """
+
+    rate: Float[Array, ""] | None
+    loss_weight: Float[Array, ""]  # v
+    predictable: ClassVar[bool] = False
+
+    def __init__(self, rate=None, loss_weight: Any = 1.0):
+        for name, value in (("rate", rate), ("loss_weight", loss_weight)):
+            if not (value is None or tree.is_traced(value) or 0 < value < float("inf")):
+                raise LearnerError(f"{name} must be positive and finite, got {value}")
+        self.rate = None if rate is None else jnp.asarray(rate, float)
+        self.loss_weight = jnp.asarray(loss_weight, float)
+
+    @property
+    def is_tuned(self):
+        return self.rate is not None
+
+    def init(self, constraints, dtype):
+        return jnp.zeros(constraints, dtype)
+
+    def forecast(self, state):
+        if self.rate is None:
+            raise LearnerError("ExponentialPotential needs its rate here; give ExponentialPotential(rate)")
+        rate = self.rate.astype(state.dtype)
+        slope = rate * jnp.exp(jnp.minimum(rate * state, largest_exponent(state.dtype)))
+        return Weights(self.loss_weight.astype(state.dtype), slope)
+
+    def weigh(self, state, values, norms=None):
+        state = state + jnp.maximum(values, 0)
+        weights = self.forecast(state)
+        return Weights(weights.loss, jnp.where(values > 0, weights.constraint, 0)), state

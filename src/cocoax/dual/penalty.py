@@ -1,0 +1,44 @@
+"""A quadratic penalty (Yuan, Lamperski, 2018): weights from the current round alone."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import _tree as tree
+from ..errors import LearnerError
+from .base import AbstractDual, Weights
+
+
+class Penalty(AbstractDual):
+    r"""Weighs each constraint by how much it is violated now:
+
+    $\lambda_t = [g_t(x_t)]_+ / \zeta$
+
+    the gradient of $[g_t]_+^2/2\zeta$. Without zeta it is tuned by the learner that holds it, by its theorem. The
+    weights use the round that they weigh, so the primal must be deterministic; the forecast is the last round's.
+    """
+
+    zeta: Float[Array, ""] | None
+    predictable: ClassVar[bool] = False
+
+    def __init__(self, zeta=None):
+        if not (zeta is None or tree.is_traced(zeta) or 0 < zeta < float("inf")):
+            raise LearnerError(f"zeta must be positive and finite, got {zeta}")
+        self.zeta = None if zeta is None else jnp.asarray(zeta, float)
+
+    @property
+    def is_tuned(self):
+        return self.zeta is not None
+
+    def init(self, constraints, dtype):
+        return jnp.zeros(constraints, dtype)
+
+    def forecast(self, state):
+        return Weights(jnp.ones((), state.dtype), state)
+
+    def weigh(self, state, values, norms=None):
+        if self.zeta is None:
+            raise LearnerError("Penalty needs zeta here; give Penalty(zeta)")
+        state = jnp.maximum(values, 0) / self.zeta.astype(state.dtype)
+        return self.forecast(state), state

@@ -1,0 +1,106 @@
+"""Proportional-integral control of the multipliers, without units and constants."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._parameters import kept, parameter, positive_parameter
+from .._tree import ratio
+from .base import AbstractDual, Weights
+
+
+class Control(eqx.Module):
+    """Where the controller stands. The last four are over the rounds in which a constraint was at work."""
+
+    owed: Float[Array, " m"]  # the sum of g
+    played: Float[Array, ""]  # rounds
+
+    integral: Float[Array, " m"]  # lambda
+    smoothed: Float[Array, " m"]  # e, a running mean of g
+    rounds: Float[Array, " m"]
+    noise: Float[Array, " m"]  # sum of (g - e)^2, with e of the round before
+    squares: Float[Array, " m"]  # sum of g^2
+    largest: Float[Array, " m"]  # g^2
+
+
+class _State(eqx.Module):
+    control: Control
+    loss_squares: Float[Array, ""]  # sum of |grad f|^2
+    squares: Float[Array, " m"]  # sum of |grad g|^2
+
+
+class PI(AbstractDual):
+    r"""Multipliers that follow the sum of g, and its present value, each in its natural unit.
+
+    $\mu_i = c\,\frac{\ell_i+\min(\lambda_i,10\ell_i)}{\sqrt{\sum^{*} g_i^2 + \max g_i^2}},\qquad
+    \lambda_i \leftarrow [\lambda_i + \mu_i\tilde g_i]_+,\qquad u_i = [\lambda_i + k\mu_ie_i]_+$
+
+    where u is what the primal sees, e a running mean of $\tilde g$, $\ell_i$ the root mean square of $|\nabla f|$ over
+    that of $|\nabla g_i|$, and $\sum^*$ goes over the rounds with $\lambda_i>0$ or $g_i>0$. What was overspent beyond
+    noise is paid back over as many rounds as were played:
+    $\tilde g_i = g_i + \frac1t[\sum g_i - 0.7\sqrt{\sum^*(g_i-e_i)^2}]_+$. With `memory` all sums forget, 1/memory of
+    themselves a round. Multipliers do not depend on units; no bound is proven.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.PI())
+    """
+
+    gain: Float[Array, ""]  # c
+    proportional: Float[Array, ""]  # k
+    smoothing: Float[Array, ""]
+    keep: Float[Array, ""]  # what sums keep a round
+    predictable: ClassVar[bool] = False
+
+    def __init__(self, gain: Any = 0.3, proportional: Any = 20.0, smoothing: Any = 0.7, memory: Any = None):
+        self.gain = positive_parameter(gain, "gain")
+        self.proportional = parameter(proportional, "proportional", 0, float("inf"))
+        self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
+        self.keep = kept(memory)
+
+    def init(self, constraints, dtype):
+        zeros = jnp.zeros(constraints, dtype)
+        return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), zeros)
+
+    def rest(self, constraints, dtype) -> Control:
+        """The controller before the first round."""
+        zeros = jnp.zeros(constraints, dtype)
+        return Control(zeros, jnp.zeros((), dtype), *[zeros] * 6)
+
+    def forecast(self, state):
+        return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
+
+    def weigh(self, state, values, norms):
+        keep = self.keep.astype(values.dtype)
+        loss_norm, gradient_norms = norms()
+        loss_squares = keep * state.loss_squares + loss_norm**2
+        squares = keep * state.squares + gradient_norms**2
+        unit = ratio(jnp.sqrt(loss_squares), jnp.sqrt(squares))
+        weights, control = self.control(state.control, values, unit)
+        return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
+
+    def control(self, state: Control, values, unit) -> tuple[Float[Array, " m"], Control]:
+        """The weights u, given g and the natural unit of each multiplier."""
+        gain, proportional, smoothing, keep = (
+            each.astype(values.dtype) for each in (self.gain, self.proportional, self.smoothing, self.keep)
+        )
+        at_work = (state.integral > 0) | (values > 0)
+        squares = keep * state.squares + jnp.where(at_work, values**2, 0)
+        largest = jnp.maximum(keep * state.largest, values**2)
+        rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), jnp.sqrt(squares + largest))
+        owed, played = keep * state.owed + values, keep * state.played + 1
+        noise = keep * state.noise + jnp.where(at_work, (values - state.smoothed) ** 2, 0)
+        repaying = values + jnp.maximum(owed - 0.7 * jnp.sqrt(noise), 0) / played
+        smoothed = smoothing * state.smoothed + (1 - smoothing) * repaying
+        integral = jnp.maximum(state.integral + rate * repaying, 0)
+        weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
+        rounds = keep * state.rounds + at_work
+        return weights, Control(owed, played, integral, smoothed, rounds, noise, squares, largest)
+
+    def urgency(self, state: Control) -> Float[Array, " m"]:
+        """How sure it is that a constraint is being broken now, from 0 to 1: by how many standard deviations the
+        running mean of g exceeds zero, beyond three."""
+        variance = ratio(state.noise + state.largest, state.rounds)
+        of_mean = variance * ((1 - self.smoothing) / (1 + self.smoothing)).astype(variance.dtype)
+        return jnp.clip(ratio(state.smoothed, jnp.sqrt(jnp.maximum(of_mean, 0))) - 3, 0, 1)

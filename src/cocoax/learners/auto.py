@@ -1,0 +1,142 @@
+"""The learner for those who know no constants: `Auto`."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import _tree as tree
+from .._parameters import kept
+from .._tree import ratio
+from ..domains.base import Point
+from ..dual.base import Weights
+from ..dual.pi import PI, Control
+from ..primal.base import cost
+from ..primal.steps import Distance
+from ..primal.tracking import Tracker
+from .base import AbstractLearner, first_decision, outcome, point_played
+
+_ATOMS = 8
+_FIRST = 0.1  # of the diameter: the first guess of the distance to go
+_MOST_BOOST = 10.0
+
+
+class _State(eqx.Module):
+    tracker: Tracker
+    step: Any
+    control: Control
+    loss_gradients: Point  # their sum
+    squares: Float[Array, " m"]  # sum of |grad g|^2
+    rounds: Float[Array, ""]
+    curvature: Float[Array, ""]  # the largest along a step
+
+
+class TrackedPI(AbstractLearner):
+    r"""TrackedPI, version 1: no horizon, no constants, no units; one LMO a round, at any time.
+
+    Gradients are first freed of what does not matter on the domain (`domain.tangent`). Then
+
+    * each constraint has a natural unit of its multiplier, $\ell_i$: the length of the mean gradient of the loss over
+      the root mean square of $|\nabla g_i|$. In it, `dual.PI` controls the weights u;
+    * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$, carried over from the decision x to a target y by one
+      product with the Hessian, drives y by distance over weighted gradients, $\eta$ (`primal.steps.Distance`), with
+      $(1-e^{-\eta\kappa})/\kappa$ for $\eta$, where $\kappa$ is the largest curvature along a step so far. While a
+      constraint is *surely* broken (the running mean of its values is beyond three of its standard deviations) the
+      step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
+    * x follows y by one LMO (`primal.Tracked`, 8 atoms); y may stay $n^{-1/4}$ diameters outside what that LMO proves
+      of the set, n being the number of rounds.
+
+    A round costs one LMO, one gradient of f and of each g, and two products with a Hessian, about as much as gradients.
+
+    **Arguments:**
+
+    - `memory`: over how many rounds to look back; all by default. With a memory it follows prices and budgets that
+      drift; without, it converges where they do not.
+
+    *Proven:* decisions lie in the set and never use the future; scaling the loss, a constraint or the geometry by a
+    power of two changes no bit of them (other factors only rounding). Without constraints and memory, for every
+    sequence of convex L-smooth losses with gradients up to D, Regret $= O(R(D+LR)\,T^{5/6}\log^{1/6}T)$ (docs/auto.md
+    has the proof; its constants are of no practical use). *Measured only:* everything else, in the arena
+    (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(3),
+    ...     loss=lambda x, r: jnp.vdot(r, x),
+    ...     constraint=lambda x, r: x[2] - 0.25,
+    ... )
+    >>> rounds = jnp.tile(jnp.array([3.0, 2.0, 1.0]), (300, 1))
+    >>> game = cx.play(problem, Auto(), rounds, key=jax.random.key(0))
+    >>> game.decision.round(1).tolist()
+    [0.0, 0.8, 0.2]
+    """
+
+    version: ClassVar[int] = 1
+
+    dual: PI
+    step_rule: Distance
+    keep: Float[Array, ""]  # what sums keep a round
+
+    def __init__(self, memory=None):
+        self.dual = PI(memory=memory)
+        self.step_rule = Distance(_FIRST, memory=memory)
+        self.keep = kept(memory)
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        start = first_decision(problem, start)
+        dtype = tree.dtype(start)
+        return _State(
+            Tracker.begin(problem.domain, start, _ATOMS),
+            self.step_rule.init(problem.domain, start),
+            self.dual.rest(problem.constraints, dtype),
+            tree.zeros_like(start),
+            jnp.zeros(problem.constraints, dtype),
+            jnp.zeros((), dtype),
+            jnp.zeros((), dtype),
+        )
+
+    def decision(self, state):
+        return state.tracker.point
+
+    def observe(self, problem, state, round, *, played=None):
+        domain, played = problem.domain, point_played(played, self.decision(state))
+        loss, values = problem.values(played, round)
+        gradients = problem.gradients(played, round)
+        of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
+
+        keep = self.keep.astype(loss.dtype)
+        rounds = keep * state.rounds + 1
+        loss_gradients = tree.add(tree.scale(keep, state.loss_gradients), of_loss)
+        squares = keep * state.squares + jax.vmap(lambda each: tree.dot(each, each))(of_constraints)
+        unit = ratio(tree.norm(loss_gradients) / rounds, jnp.sqrt(squares / rounds))
+        multiplier, control = self.dual.control(state.control, values, unit)
+
+        strength = 1 + ratio(multiplier, unit).sum()
+        weights = Weights(1 / strength, multiplier / strength)
+        here = jax.tree.map(
+            lambda f, g: weights.loss * f + jnp.tensordot(weights.constraint, g, axes=1), of_loss, of_constraints
+        )
+        hessian = problem.curvature(played, round, weights.loss, weights.constraint)
+        direction = tree.add(here, domain.tangent(hessian(tree.sub(state.tracker.target, played))))
+        along = ratio(tree.dot(direction, hessian(direction)), tree.dot(direction, direction))
+        curvature = jnp.maximum(keep * state.curvature, along)
+
+        update, step = self.step_rule.update(domain, state.step, direction, played)
+        urgency = self.dual.urgency(control).max(initial=0)
+        boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
+        overshoot = curvature * boost * ratio(tree.norm(update), tree.norm(direction))  # eta kappa
+        length = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
+        tracker = state.tracker.follow(
+            domain, tree.add(state.tracker.target, tree.scale(length, update)), slack=rounds**-0.25
+        )
+
+        finite = tree.all_finite(gradients)
+        state = _State(tracker, step, control, loss_gradients, squares, rounds, curvature)
+        return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=3, finite=finite))
+
+
+Auto = TrackedPI
+"""The learner to begin with: the latest version of `TrackedPI`."""

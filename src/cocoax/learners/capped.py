@@ -1,0 +1,122 @@
+"""A hard promise on the violation, around any learner."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .. import _check as check
+from .. import _tree as tree
+from ..domains.base import Point
+from ..errors import LearnerError, ProblemError
+from .base import AbstractLearner, as_point, point_played
+
+
+class _State(eqx.Module):
+    learner: Any
+    safe: Point
+    violation: Float[Array, " m"]  # so far
+    lost: Float[Array, " m"]  # what rounding has taken from it
+    bound: Float[Array, " m"]
+
+
+class Capped(AbstractLearner):
+    r"""Any learner, mixed with a safe decision so that the running violation never exceeds a limit.
+
+    In a round that begins with the violation $V_i = \sum_{s<t} g_{s,i}(x_s)$ the decision is $(1-a)\,s + a\,x$, where
+    s is the safe decision, x the learner's own, and with limits $b_i$ and margins $m_i$
+
+    $a = \min_i\ \mathrm{clip}\left(\frac{b_i - V_i + m_i}{G_i+m_i},\, 0,\, 1\right).$
+
+    Proven, surely, in every environment, however it answers: if $g_{t,i}(s)\le-m_i$ and $g_{t,i}\le G_i$ on the domain
+    in every round, and the decisions are played, then $V_i\le b_i$ after every round, since $g_t$ is convex:
+    $g_t((1-a)s+ax) \le aG-(1-a)m$. The learner is told what was played. Its own guarantees are not those of the
+    mixture: a tight limit costs regret.
+
+    **Arguments:**
+
+    - `learner`: one of `cocoax.learners`.
+    - `safe`: a decision that keeps the constraints in every round.
+    - `limit`: what the running sum of g may come to; one number, or one for each constraint.
+    - `bound`: G, an upper bound on all values of g; by default the `constraint_bound` of the problem's regularity.
+    - `margin`: by how much the safe decision keeps the constraints. With a margin, room that was lost comes back.
+
+    >>> import jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> learner = Capped(cx.learners.Auto(), safe=jnp.zeros(10), limit=5.0, bound=2.0)
+    """
+
+    learner: AbstractLearner
+    safe: Point
+    limit: Float[Array, "..."]
+    bound: Float[Array, "..."] | None
+    margin: Float[Array, "..."]
+
+    def __init__(self, learner, *, safe, limit, bound=None, margin: Any = 0.0):
+        self.learner = check.instance(
+            learner, AbstractLearner, LearnerError, "Capped needs one of cocoax.learners first"
+        )
+        self.safe = jax.tree.map(jnp.asarray, check.listed(safe))
+        self.limit = _amounts(limit, "limit")
+        self.bound = None if bound is None else _amounts(bound, "bound")
+        self.margin = _amounts(margin, "margin")
+
+    def check(self, problem):
+        start = problem.domain.start()
+        safe = as_point(self.safe, start, tree.dtype(start), "safe")
+        if not tree.is_traced(safe, problem.domain) and not bool(problem.domain.contains(safe)):
+            raise LearnerError("safe must lie in the domain; give a decision that keeps all constraints")
+        self.learner.check(problem)
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        inner = self.learner.init(problem, key=key, horizon=horizon, start=start)
+        like = self.learner.decision(inner)
+        safe = as_point(self.safe, like, tree.dtype(like), "safe")
+        zeros, bound = jnp.zeros(problem.constraints, tree.dtype(like)), self._bound(problem)
+        for name, amounts in (("limit", self.limit), ("bound", bound), ("margin", self.margin)):
+            if amounts.shape not in ((), zeros.shape):
+                raise LearnerError(f"{name} must be one number or {zeros.size}, one for each constraint")
+        return _State(inner, safe, zeros, zeros, zeros + bound.astype(zeros.dtype))
+
+    def _bound(self, problem):
+        if self.bound is not None:
+            return self.bound
+        known = [each.constraint_bound for each in problem.regularity if each.constraint_bound is not None]
+        if not known:
+            raise ProblemError(
+                "Capped needs an upper bound on the constraint values; give Capped(bound=...), or "
+                "Problem(regularity=Regularity(constraint_bound=...))"
+            )
+        return known[0]
+
+    def decision(self, state):
+        dtype = state.violation.dtype
+        margin, limit = self.margin.astype(dtype), self.limit.astype(dtype)
+        rounding = 1 - 16 * jnp.finfo(dtype).eps
+        room = rounding * (limit - state.violation + margin) / jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
+        return tree.mix(state.safe, self.learner.decision(state.learner), jnp.clip(room, 0, 1).min(initial=1))
+
+    def observe(self, problem, state, round, *, played=None):
+        played = point_played(played, self.decision(state))
+        inner, outcome = self.learner.observe(problem, state.learner, round, played=played)
+        added = outcome.constraint - state.lost
+        violation = state.violation + added
+        lost = (violation - state.violation) - added
+        return _State(inner, state.safe, violation, lost, state.bound), outcome
+
+    def rounds_left(self, state):
+        return self.learner.rounds_left(state.learner)
+
+
+def _amounts(value, name):
+    """One number, or one for each constraint, none negative."""
+    if not tree.is_traced(value):
+        seen = check.real(value, name, LearnerError)
+        if seen.ndim > 1 or not (np.isfinite(seen).all() and (seen >= 0).all()):
+            raise LearnerError(
+                f"{name} must be a number >= 0, or one for each constraint, got {check.described(value)}"
+            )
+    return jnp.asarray(value, float)

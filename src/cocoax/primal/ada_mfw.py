@@ -1,0 +1,70 @@
+"""Meta-Frank-Wolfe whose perturbations grow with the losses, for weights that are not known ahead."""
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import theory
+from .adaptive import AbstractAdaptive
+from .base import Scale
+from .meta import AbstractMeta
+from .mfw import MFW
+
+
+class _State(eqx.Module):
+    meta: Any
+    squares: Float[Array, ""]  # sum of H_s^2 to the round of the decision
+
+
+class AdaMFW(AbstractAdaptive):
+    r"""`MFW` with K gradients and K LMOs a round, $K=\lceil\sqrt T\rceil$, for smooth losses that may grow.
+
+    The ball that perturbations are drawn from has radius $r_t = \sqrt{2\kappa_d\sum_{s\le t}H_s^2}$, where $H_t$ bounds
+    the gradients of round t and is known before it. If the smoothness is at most $LH_t/D$, then after every round
+
+    $E\,$Regret$_t \le C\sqrt{\sum_{s\le t}H_s^2},\qquad C = 2\sqrt{2\kappa_d}R + 2R^2L/D$
+
+    derived: a radius that never shrinks costs $Rr_t + \kappa_dR\sum H_s^2/r_s$, and curvature
+    $\frac{2R^2L}{(K+1)D}\sum H_s$. Losses must ignore the coins of their round, so weights may not depend on it.
+    """
+
+    meta: AbstractMeta
+    deterministic: ClassVar[bool] = False
+    alpha: ClassVar[Fraction] = Fraction(1, 2)
+
+    def __init__(self):
+        self.meta = MFW("ball")
+
+    @property
+    def needs(self):
+        return ("lipschitz", "smoothness")
+
+    def _constants(self, domain):
+        return theory.constants.adamfw(domain.diameter(2), domain.dimension)
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        squares = jnp.square(scale.lipschitz)
+        warm = None if warm is None else warm.meta
+        return _State(self.meta.init(domain, _told(scale, squares), start=start, key=key, warm=warm), squares)
+
+    def decision(self, state):
+        return self.meta.decision(state.meta)
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        squares = state.squares + jnp.square(next_scale.lipschitz)
+        meta, cost = self.meta.step(domain, state.meta, revealed, _told(next_scale, squares), key=key)
+        return _State(meta, squares), cost
+
+    def restart(self, domain, state, scale, *, key):
+        squares = jnp.square(scale.lipschitz)
+        meta, cost = self.meta.restart(domain, state.meta, _told(scale, squares), key=key)
+        return _State(meta, squares), cost
+
+
+def _told(scale: Scale, squares) -> Scale:
+    """The scale for which MFW, whose radius is D sqrt(kappa T), draws from a ball of radius sqrt(2 kappa squares)."""
+    bound = jnp.sqrt(2 * squares / scale.horizon.astype(squares.dtype))
+    return Scale(bound, scale.smoothness, scale.horizon, scale.capacity)

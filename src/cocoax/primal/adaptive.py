@@ -1,0 +1,17 @@
+"""What the primals share whose regret follows the gradients that came, not those that might have."""
+
+from jaxtyping import Array, Float
+
+from .. import theory
+from ..domains.base import AbstractDomain
+from ..problem import Regularity
+from .base import AbstractPrimal
+
+
+class AbstractAdaptive(AbstractPrimal):
+    r"""A primal with $\mathrm{Regret}_t \le C\sqrt{\sum_{s\le t}H_s^2}$ after every round $t \le T$, where $H_s$ is the
+    norm of the s-th gradient, or the bound on it that was known before the round."""
+
+    def growth(self, domain: AbstractDomain, known: Regularity, horizon: Float[Array, ""]):
+        """C, for a plan of `horizon` rounds."""
+        return theory.growth(self.constants(domain), known.lipschitz, known.smoothness, horizon=horizon)

@@ -1,0 +1,126 @@
+"""How far to go: step rules for `primal.Tracked`, in the form of Optax's transformations (`init`, `update`)."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import _tree as tree
+from .._parameters import kept, parameter, positive_parameter
+from .._tree import ratio
+from ..domains.base import AbstractDomain, Point
+from ..errors import LearnerError
+from .base import Scale
+
+
+class AbstractStep(eqx.Module):
+    """A rule for the step size, given what was seen so far."""
+
+    @abc.abstractmethod
+    def init(self, domain: AbstractDomain, start: Point) -> Any:
+        """The state before the first gradient."""
+
+    @abc.abstractmethod
+    def update(
+        self, domain: AbstractDomain, state, gradient: Point, point: Point, scale: Scale | None = None
+    ) -> tuple[Point, Any]:
+        """What to add to the target after a gradient at `point`, and the new state."""
+
+
+class Norm(AbstractStep):
+    r"""Steps over the norm of all gradients: $\eta_t = R\,\left(\sum_{s\le t}\|\nabla_s\|^p\right)^{-1/p}$.
+
+    $p=\frac43$ balances the errors of tracking, and is what `primal.Tracked`'s theorem is about; $p=2$ is AdaGrad-norm
+    with the diameter as its distance, made for exact projections.
+    """
+
+    power: Float[Array, ""]
+
+    def __init__(self, power: Any = 4 / 3):
+        self.power = parameter(power, "power", 1, 2)
+
+    def init(self, domain, start):
+        return jnp.zeros((), tree.dtype(start))
+
+    def update(self, domain, state, gradient, point, scale=None):
+        power = self.power.astype(state.dtype)
+        total = (state**power + tree.norm(gradient) ** power) ** (1 / power)
+        rate = ratio(domain.diameter(2).astype(total.dtype), total)
+        return tree.scale(-rate, gradient), total
+
+
+class Constant(AbstractStep):
+    r"""One step size for all rounds: `size`, or by default $\eta = \frac{R}{D\,T^{3/4}}$, which needs D and T."""
+
+    size: Float[Array, ""] | None
+
+    def __init__(self, size: Any = None):
+        self.size = None if size is None else positive_parameter(size, "size")
+
+    def init(self, domain, start):
+        return ()
+
+    def update(self, domain, state, gradient, point, scale=None):
+        size = self.size
+        if size is None:
+            assert scale is not None
+            size = domain.diameter(2) / (scale.lipschitz * scale.horizon.astype(float) ** 0.75)
+        return tree.scale(-size, gradient), state
+
+
+class Distance(AbstractStep):
+    r"""Distance over gradients, with no constants (Ivgi, Hinder, Carmon, 2023; Khaled, Mishchenko, Jin, 2023).
+
+    $\eta_t = \bar r_t\left(\sum_s\|\nabla_s\|^2\right)^{-1/2}$, or weighted,
+    $\eta_t = \bar r_t^2\left(2\sum_s\bar r_s^2\|\nabla_s\|^2\right)^{-1/2}$, where $\bar r_t$ is the largest distance
+    from the start so far, at first `first` times the diameter. With `memory` the sums forget, 1/memory of themselves a
+    round.
+    """
+
+    first: Float[Array, ""]
+    keep: Float[Array, ""]  # what the sum keeps a round
+    weighted: bool = eqx.field(static=True)
+
+    def __init__(self, first: Any = 0.01, *, weighted=True, memory: Any = None):
+        self.first = parameter(first, "first", 1e-9, 1)
+        self.keep = kept(memory)
+        self.weighted = bool(weighted)
+
+    def init(self, domain, start):
+        kind = tree.dtype(start)
+        return start, (self.first * domain.diameter(2)).astype(kind), jnp.zeros((), kind)
+
+    def update(self, domain, state, gradient, point, scale=None):
+        start, far, total = state
+        far = jnp.maximum(far, tree.norm(tree.sub(point, start)))
+        square = tree.dot(gradient, gradient)
+        total = self.keep.astype(far.dtype) * total + (far**2 * square if self.weighted else square)
+        rate = ratio(far**2, jnp.sqrt(2 * total)) if self.weighted else ratio(far, jnp.sqrt(total))
+        return tree.scale(-rate, gradient), (start, far, total)
+
+
+class Optax(AbstractStep):
+    """Any of Optax's transformations, which is given the decision as its parameters."""
+
+    transformation: Any = eqx.field(static=True)
+
+    def init(self, domain, start):
+        return self.transformation.init(start)
+
+    def update(self, domain, state, gradient, point, scale=None):
+        return self.transformation.update(gradient, state, point)
+
+
+def as_step(given) -> AbstractStep:
+    """A step rule from what a user may give: one of these, a number, or one of Optax's transformations."""
+    if given is None:
+        return Norm()
+    if isinstance(given, AbstractStep):
+        return given
+    if callable(getattr(given, "init", None)) and callable(getattr(given, "update", None)):
+        return Optax(given)
+    if isinstance(given, int | float) or hasattr(given, "ndim"):
+        return Constant(given)
+    raise LearnerError(f"step must be one of primal.steps, a number, or an Optax optimiser, got {given!r:.80}")

@@ -1,0 +1,82 @@
+"""Tracked: gradient descent whose target is followed, not projected."""
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import equinox as eqx
+
+from .. import _check as check
+from .. import _tree as tree
+from .. import theory
+from ..errors import LearnerError
+from .base import AbstractPrimal, cost
+from .steps import AbstractStep, Constant, Norm, as_step
+from .tracking import Tracker
+
+
+class _State(eqx.Module):
+    tracker: Tracker
+    step: Any
+
+
+class Tracked(AbstractPrimal):
+    r"""Any gradient method, made projection-free at exactly one LMO and one gradient a round.
+
+    Two points: y makes the gradient steps, $y \leftarrow y - \eta_t\nabla_t$, and never is projected; x, a point of X,
+    is played and follows y by Frank-Wolfe steps with exact line search. Where the LMO's answer proves that y lies
+    outside X, y is pulled back to the half-space that it proves: no point of X loses by that.
+
+    **Arguments:**
+
+    - `step`: how far to go: one of `primal.steps`, a number, or any Optax optimiser. By default
+      $\eta_t = R(\sum_{s\le t}\|\nabla_s\|^{4/3})^{-3/4}$, which needs neither a horizon nor any constant.
+    - `atoms`: how many vertices to keep, among which weight is exchanged once a round, without an LMO.
+
+    Gradients are freed of what does not matter (`domain.tangent`), and where a ball inside X is known
+    (`domain.inradius`), x moves freely in it.
+
+    Proven, for the default steps and every sequence, after every round t, whatever `atoms` is
+    (`theory.regret.tracked`): Regret $\le 4.86\,R\left(\sum_{s\le t}\|\nabla_s\|^{4/3}\right)^{3/4}
+    \le 4.86\,RD\,t^{3/4}$. With one number for all rounds, `theory.regret.tracked_constant`. For other steps nothing
+    is proven.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(atoms=8), cx.dual.RegularizedAscent(1.0, 0.1))
+    """
+
+    deterministic: ClassVar[bool] = True
+    alpha: ClassVar[Fraction] = Fraction(3, 4)
+
+    step_rule: AbstractStep
+    atoms: int = eqx.field(static=True)
+
+    def __init__(self, step=None, *, atoms=0):
+        self.step_rule = as_step(step)
+        self.atoms = check.whole(atoms, "atoms", LearnerError, low=0)
+
+    @property
+    def needs(self):
+        rule = self.step_rule
+        return ("lipschitz",) if isinstance(rule, Constant) and rule.size is None else ()
+
+    def _constants(self, domain):
+        rule = self.step_rule
+        if not (isinstance(rule, Norm) and (tree.is_traced(rule.power) or abs(rule.power - 4 / 3) < 1e-6)):
+            raise LearnerError("Tracked has constants for its default steps only; give Tracked() without a step")
+        return theory.constants.tracked(domain.diameter(2))
+
+    def init(self, domain, scale, *, start, key, warm=None):
+        tracker = Tracker.begin(domain, start, self.atoms, None if warm is None else warm.tracker)
+        return _State(tracker, self.step_rule.init(domain, start))
+
+    def decision(self, state):
+        return state.tracker.point
+
+    def step(self, domain, state, revealed, next_scale, *, key):
+        gradient = domain.tangent(revealed.gradient(revealed.played))
+        update, step = self.step_rule.update(domain, state.step, gradient, revealed.played, next_scale)
+        tracker = state.tracker.follow(domain, tree.add(state.tracker.target, update))
+        return _State(tracker, step), cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
+
+    def restart(self, domain, state, scale, *, key):
+        return self.init(domain, scale, start=state.tracker.point, key=key, warm=state), cost()
