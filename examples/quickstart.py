@@ -70,12 +70,13 @@ def draw(picture):
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for name, game in games.items():
-        left.plot(game.regret(best), label=name)
-        right.plot(game.violation()[:, 0], label=name)
+        width = 3 if name == "Auto" else 1.5
+        left.plot(game.regret(best), label=name, linewidth=width)
+        right.plot(game.violation()[:, 0], label=name, linewidth=width)
     left.set(title="Regret", xlabel="round", ylabel="cost above the best fixed split")
     right.set(title="Violation", xlabel="round", ylabel="energy above the budget")
     for axes in (left, right):
-        axes.axhline(0, color="black", linewidth=0.8)
+        axes.axhline(0, color="black", linewidth=0.8, zorder=0)
         axes.grid(alpha=0.3)
     right.legend(fontsize="small")
     picture.parent.mkdir(exist_ok=True)

@@ -247,12 +247,14 @@ def test_tuned_numbers_are_there_for_every_problem_and_family():
     assert found.keys() == arena.ARENA.keys()
     cannot = {"shortest path": {name for name in FAMILIES if "projected" in name}}  # there is no projection
     cannot |= {"l1 regression, absolute": {"Algorithm 2 (ball)"}}  # for smooth losses
-    cannot |= {"completion, 200 x 200": {"adaptive PD-OGD (projected)", "drift-plus-penalty (projected)"}}  # too slow
     for problem, results in found.items():
         assert results.keys() == FAMILIES.keys() - cannot.get(problem, set())
         for family, result in results.items():
             assert result["numbers"].keys() == FAMILIES[family].grid(Units(1.0, 1.0)).keys()
-    assert sum(map(len, _tuning.rivals(arena.RIVALS).values())) == arena.RIVALS * len(arena.ARENA)
+    chosen = _tuning.rivals(arena.RIVALS)
+    for problem, results in found.items():
+        best = sorted(results, key=lambda family: results[family]["score"])[: arena.RIVALS]
+        assert {family for family in chosen if problem in chosen[family]} == {f"{each}, tuned" for each in best}
 
 
 @pytest.fixture(scope="module")

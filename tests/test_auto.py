@@ -327,9 +327,16 @@ def test_constraints_without_gradients_change_nothing():
     np.testing.assert_array_equal(game.decisions, free.decisions)
 
 
-def test_losses_without_gradients_leave_the_constraint_alone():
+def test_a_constraint_is_met_though_the_loss_has_no_gradient():
     game = played(lambda x, cost: jnp.zeros(()), lambda x, cost: x[0] - 0.1)
-    assert np.all(np.isfinite(game.decisions))
+    assert game.violation()[-1, 0] <= 0 and game.decision[0] <= 0.1
+
+
+def test_a_start_at_the_minimiser_of_the_loss_is_left_for_the_constraint():
+    problem = cx.Problem(L2Ball(3, radius=1.0), lambda x, r: 0.5 * jnp.vdot(x, x), lambda x, r: 0.3 - x[0])
+    game = cx.play(problem, Auto(), np.zeros((2000, 1)), key=KEY)
+    np.testing.assert_allclose(game.decision, [0.3, 0, 0], atol=1e-3)
+    assert game.violation()[-1, 0] <= 1
 
 
 def test_nothing_to_learn_from_keeps_the_start():

@@ -21,10 +21,15 @@ def positive_parameter(value, name):
     return jnp.asarray(value, float)
 
 
-def kept(memory):
-    """1 - 1/memory, what a sum keeps of itself in a round; 1 without a memory."""
-    if memory is None:
-        return jnp.ones(())
-    if not tree.is_traced(memory) and not 1 < check.scalar(memory, "memory", LearnerError) < float("inf"):
+def rounds_remembered(memory):
+    """Over how many rounds to look back; None for all of them."""
+    if memory is None or (not tree.is_traced(memory) and check.scalar(memory, "memory", LearnerError) == float("inf")):
+        return None
+    if not tree.is_traced(memory) and not check.scalar(memory, "memory", LearnerError) > 1:
         raise LearnerError(f"memory must be more than 1 round, or None for all of them, got {memory}")
-    return 1 - 1 / jnp.asarray(memory, float)
+    return jnp.asarray(memory, float)
+
+
+def kept(memory, dtype):
+    """What a sum keeps of itself in a round: 1 - 1/memory, or all."""
+    return jnp.ones((), dtype) if memory is None else (1 - 1 / jnp.maximum(memory, 1)).astype(dtype)

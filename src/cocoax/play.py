@@ -175,7 +175,7 @@ def _check_length(learner, state, length):
     if left is not None and not tree.is_traced(left) and jnp.ndim(left) == 0 and int(left) < length:
         raise LearnerError(
             f"the learner planned for {int(left)} more round(s) but {length} are to be played; start it with a "
-            "larger horizon="
+            "larger horizon= (Anytime: a larger capacity=)"
         )
 
 

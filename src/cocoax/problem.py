@@ -124,9 +124,7 @@ class Problem(eqx.Module):
 
     def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         """(f(x), g(x)); g always as a vector."""
-        kind = tree.dtype(x)
-        loss = loss_value(self.loss, x, round).astype(kind)
-        return loss, self._constraint_values(x, round).astype(kind)
+        return self._loss_value(x, round), self._constraint_values(x, round)
 
     def linearize(self, x: Point, round: Round):
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
@@ -144,14 +142,14 @@ class Problem(eqx.Module):
     def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
         """The gradient of f at x, and those of the constraints along a leading axis."""
         if self.loss_grad is None:
-            loss_gradient = jax.grad(lambda point: self.values(point, round)[0])(x)
+            loss_gradient = jax.grad(lambda point: self._loss_value(point, round))(x)
         else:
             loss_gradient = tree.astype(self.loss_grad(x, round), tree.dtype(x))
             for got, point in zip(jax.tree.leaves(loss_gradient), jax.tree.leaves(x), strict=True):
                 if got.shape != point.shape:
                     raise ProblemError(f"loss_grad must return the decision's shape {point.shape}, got {got.shape}")
         if self.constraint_grad is None or self.constraints == 0:
-            constraint_gradients = jax.jacrev(lambda point: self.values(point, round)[1])(x)
+            constraint_gradients = jax.jacrev(lambda point: self._constraint_values(point, round))(x)
         else:
             given = tree.astype(self.constraint_grad(x, round), tree.dtype(x))
             constraint_gradients = jax.tree.map(self._stacked, given, x)
@@ -210,10 +208,13 @@ class Problem(eqx.Module):
             f"{', '.join(str(r.norm) for r in self.regularity)}; add a Regularity(norm={spelt}, ...){other}"
         )
 
+    def _loss_value(self, x, round):
+        return loss_value(self.loss, x, round).astype(tree.dtype(x))
+
     def _constraint_values(self, x, round):
         if self.constraint is None:
             return jnp.zeros((0,), tree.dtype(x))
-        return constraint_values(self.constraint, "constraint", self.names, x, round)
+        return constraint_values(self.constraint, "constraint", self.names, x, round).astype(tree.dtype(x))
 
 
 def _optional(function, name) -> Callable | None:

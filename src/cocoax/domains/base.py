@@ -145,7 +145,7 @@ class AbstractDomain(eqx.Module):
         return None
 
     def inner(self, point: Point) -> Point:
-        """The nearest point of that ball."""
+        """The nearest point of that ball, or of a larger set inside X."""
         dtype = tree.dtype(point)
         centre, radius = tree.astype(self.start(), dtype), self.inradius()
         if radius is None:

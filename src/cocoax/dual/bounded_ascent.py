@@ -17,7 +17,7 @@ class BoundedAscent(AbstractDual):
 
     $\lambda_{t+1} = \min\{[\lambda_t + \mu\,g_t(x_t)]_+,\ \text{cap}\}$
 
-    For values up to G and every $\lambda$ in $[0,\text{cap}]$,
+    For values within [-G, G] and every $\lambda$ in $[0,\text{cap}]$,
     $\sum_t(\lambda-\lambda_t)g_t(x_t) \le \frac{\lambda^2}{2\mu}+\frac\mu2G^2T$: the regret of the dual.
 
     **Arguments:**

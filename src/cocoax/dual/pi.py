@@ -6,19 +6,19 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._parameters import kept, parameter, positive_parameter
+from .._parameters import kept, parameter, positive_parameter, rounds_remembered
 from .._tree import ratio
 from .base import AbstractDual, Weights
 
 
 class Control(eqx.Module):
-    """Where the controller stands. The last four are over the rounds in which a constraint was at work."""
+    """Where the controller stands. `rounds`, `noise` and `squares` are over the rounds in which g was at work."""
 
     owed: Float[Array, " m"]  # the sum of g
     played: Float[Array, ""]  # rounds
 
     integral: Float[Array, " m"]  # lambda
-    smoothed: Float[Array, " m"]  # e, a running mean of g
+    smoothed: Float[Array, " m"]  # e, a running mean of g and what is repaid
     rounds: Float[Array, " m"]
     noise: Float[Array, " m"]  # sum of (g - e)^2, with e of the round before
     squares: Float[Array, " m"]  # sum of g^2
@@ -50,14 +50,14 @@ class PI(AbstractDual):
     gain: Float[Array, ""]  # c
     proportional: Float[Array, ""]  # k
     smoothing: Float[Array, ""]
-    keep: Float[Array, ""]  # what sums keep a round
+    memory: Float[Array, ""] | None
     predictable: ClassVar[bool] = False
 
     def __init__(self, gain: Any = 0.3, proportional: Any = 20.0, smoothing: Any = 0.7, memory: Any = None):
         self.gain = positive_parameter(gain, "gain")
         self.proportional = parameter(proportional, "proportional", 0, float("inf"))
         self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
-        self.keep = kept(memory)
+        self.memory = rounds_remembered(memory)
 
     def init(self, constraints, dtype):
         zeros = jnp.zeros(constraints, dtype)
@@ -72,18 +72,19 @@ class PI(AbstractDual):
         return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
 
     def weigh(self, state, values, norms):
-        keep = self.keep.astype(values.dtype)
+        keep = kept(self.memory, values.dtype)
         loss_norm, gradient_norms = norms()
         loss_squares = keep * state.loss_squares + loss_norm**2
         squares = keep * state.squares + gradient_norms**2
-        unit = ratio(jnp.sqrt(loss_squares), jnp.sqrt(squares))
+        unit = ratio(jnp.where(loss_squares > 0, jnp.sqrt(loss_squares), 1), jnp.sqrt(squares))
         weights, control = self.control(state.control, values, unit)
         return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
 
     def control(self, state: Control, values, unit) -> tuple[Float[Array, " m"], Control]:
         """The weights u, given g and the natural unit of each multiplier."""
-        gain, proportional, smoothing, keep = (
-            each.astype(values.dtype) for each in (self.gain, self.proportional, self.smoothing, self.keep)
+        keep = kept(self.memory, values.dtype)
+        gain, proportional, smoothing = (
+            each.astype(values.dtype) for each in (self.gain, self.proportional, self.smoothing)
         )
         at_work = (state.integral > 0) | (values > 0)
         squares = keep * state.squares + jnp.where(at_work, values**2, 0)

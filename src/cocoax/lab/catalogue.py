@@ -75,7 +75,7 @@ DUALS = {
     "DriftPotential": ("m + 1 numbers", "stochastic constraints, no Slater: LyapStoch's"),
     "ExponentialPotential": ("m numbers", "hard constraints, a deterministic primal: LyapHard's"),
     "Hard": ("its rule's for one constraint", "the worst of several hard constraints"),
-    "PI": ("6 m numbers, gradient norms", "no constants, no units"),
+    "PI": ("9 m + 2 numbers, gradient norms", "no constants, no units"),
     "Penalty": ("m numbers", "hard constraints, a deterministic primal"),
     "BoundedAscent": ("m numbers", "multipliers below a cap: 1 / Slater's margin"),
     "FlooredQueue": ("m numbers, one evaluation", "Yu and Neely's, for one fixed constraint"),

@@ -1,5 +1,6 @@
 """Learners: what `play` plays."""
 
+from . import citations as citations
 from .anytime import Anytime as Anytime
 from .auto import Auto as Auto
 from .auto import TrackedPI as TrackedPI

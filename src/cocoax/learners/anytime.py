@@ -28,14 +28,16 @@ class Anytime(AbstractLearner):
     $\frac1{2^e-1}c(T+n)^e$ at the end of an epoch, since $\sum_{i\le k}(2^in)^e \le \frac{(2^kn)^e}{1-2^{-e}}$ and
     $2^kn = \frac{T+n}2$. That is a factor 1.47 for $e=\frac34$ and 2.41 for $e=\frac12$. Inside an epoch it is at most
     $\frac1{1-2^{-e}}c(T+n)^e$ if its bound holds after every round of a plan, as those of LyapHard and LyapStoch
-    do. The same goes for the violation. LMOs with which a learner begins, before its first round, are not counted.
+    do. The same goes for the violation, with c nondecreasing in T.
+    LMOs with which a learner begins, before its first round, are not counted.
 
     **Arguments:**
 
     - `learner`: one of `cocoax.learners`.
     - `first`: n, the rounds of the first epoch.
     - `capacity`: the longest epoch. Sizes of arrays that depend on the horizon are chosen for it, from the beginning.
-      Together the epochs hold almost twice as many rounds; longer games are refused.
+      Together the epochs hold $2n2^k - n$ rounds, where $n2^k$ is the longest epoch within the capacity; longer games
+      are refused.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.Anytime(cx.learners.PDOFW())

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
-from .._parameters import kept
+from .._parameters import kept, rounds_remembered
 from .._tree import ratio
 from ..domains.base import Point
 from ..dual.base import Weights
@@ -39,7 +39,8 @@ class TrackedPI(AbstractLearner):
     Gradients are first freed of what does not matter on the domain (`domain.tangent`). Then
 
     * each constraint has a natural unit of its multiplier, $\ell_i$: the length of the mean gradient of the loss over
-      the root mean square of $|\nabla g_i|$. In it, `dual.PI` controls the weights u;
+      the root mean square of $|\nabla g_i|$. In it, `dual.PI` controls the weights u. (Until the loss has a gradient,
+      constraints alone are followed, in units of 1.);
     * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$, carried over from the decision x to a target y by one
       product with the Hessian, drives y by distance over weighted gradients, $\eta$ (`primal.steps.Distance`), with
       $(1-e^{-\eta\kappa})/\kappa$ for $\eta$, where $\kappa$ is the largest curvature along a step so far. While a
@@ -57,8 +58,9 @@ class TrackedPI(AbstractLearner):
 
     *Proven:* decisions lie in the set and never use the future; scaling the loss, a constraint or the geometry by a
     power of two changes no bit of them (other factors only rounding). Without constraints and memory, for every
-    sequence of convex L-smooth losses with gradients up to D, Regret $= O(R(D+LR)\,T^{5/6}\log^{1/6}T)$ (docs/auto.md
-    has the proof; its constants are of no practical use). *Measured only:* everything else, in the arena
+    sequence of convex L-smooth losses with gradients up to D, and exact LMOs, Regret $= O(R(D+LR)\,T^{5/6}\ell^{1/6})$,
+    where $\ell$ is a logarithm of T and of the ratio of the largest gradient to the first (docs/auto.md has the proof;
+    its constants are of no practical use). *Measured only:* everything else, in the arena
     (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
 
     >>> import jax, jax.numpy as jnp
@@ -78,12 +80,12 @@ class TrackedPI(AbstractLearner):
 
     dual: PI
     step_rule: Distance
-    keep: Float[Array, ""]  # what sums keep a round
+    memory: Float[Array, ""] | None
 
     def __init__(self, memory=None):
         self.dual = PI(memory=memory)
         self.step_rule = Distance(_FIRST, memory=memory)
-        self.keep = kept(memory)
+        self.memory = rounds_remembered(memory)
 
     def init(self, problem, *, key, horizon=None, start=None):
         start = first_decision(problem, start)
@@ -107,11 +109,13 @@ class TrackedPI(AbstractLearner):
         gradients = problem.gradients(played, round)
         of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
 
-        keep = self.keep.astype(loss.dtype)
+        keep = kept(self.memory, loss.dtype)
         rounds = keep * state.rounds + 1
         loss_gradients = tree.add(tree.scale(keep, state.loss_gradients), of_loss)
         squares = keep * state.squares + jax.vmap(lambda each: tree.dot(each, each))(of_constraints)
-        unit = ratio(tree.norm(loss_gradients) / rounds, jnp.sqrt(squares / rounds))
+        size, size_before = (tree.norm(each) for each in (loss_gradients, state.loss_gradients))
+        state = _woken(state, (size > 0) & (size_before == 0), size / rounds)
+        unit = ratio(jnp.where(size > 0, size / rounds, 1), jnp.sqrt(squares / rounds))
         multiplier, control = self.dual.control(state.control, values, unit)
 
         strength = 1 + ratio(multiplier, unit).sum()
@@ -121,21 +125,32 @@ class TrackedPI(AbstractLearner):
         )
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
         direction = tree.add(here, domain.tangent(hessian(tree.sub(state.tracker.target, played))))
-        along = ratio(tree.dot(direction, hessian(direction)), tree.dot(direction, direction))
-        curvature = jnp.maximum(keep * state.curvature, along)
+        length = tree.norm(direction)
+        unit_direction = tree.scale(ratio(jnp.ones_like(length), length), direction)
+        curvature = jnp.maximum(keep * state.curvature, tree.dot(unit_direction, hessian(unit_direction)))
 
         update, step = self.step_rule.update(domain, state.step, direction, played)
         urgency = self.dual.urgency(control).max(initial=0)
         boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
-        overshoot = curvature * boost * ratio(tree.norm(update), tree.norm(direction))  # eta kappa
-        length = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
-        tracker = state.tracker.follow(
-            domain, tree.add(state.tracker.target, tree.scale(length, update)), slack=rounds**-0.25
-        )
+        overshoot = curvature * boost * ratio(tree.norm(update), length)  # eta kappa
+        factor = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
+        target = tree.add(state.tracker.target, tree.scale(factor, update))
+        tracker = state.tracker.follow(domain, target, slack=rounds**-0.25)
 
         finite = tree.all_finite(gradients)
         state = _State(tracker, step, control, loss_gradients, squares, rounds, curvature)
         return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=3, finite=finite))
+
+
+def _woken(state: _State, wakes, unit) -> _State:
+    """The loss has its first gradient: what was done in units of 1 before is restated in the loss's."""
+    integral = state.control.integral * jnp.where(wakes, unit, 1)
+    start, far, total = state.step
+    return eqx.tree_at(
+        lambda s: (s.control.integral, s.step, s.curvature),
+        state,
+        (integral, (start, far, jnp.where(wakes, 0, total)), jnp.where(wakes, 0, state.curvature)),
+    )
 
 
 Auto = TrackedPI

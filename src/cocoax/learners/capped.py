@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from .. import _check as check
 from .. import _tree as tree
 from ..domains.base import Point
-from ..errors import LearnerError, ProblemError
+from ..errors import DomainError, LearnerError, ProblemError
 from .base import AbstractLearner, as_point, point_played
 
 
@@ -31,8 +31,8 @@ class Capped(AbstractLearner):
 
     $a = \min_i\ \mathrm{clip}\left(\frac{b_i - V_i + m_i}{G_i+m_i},\, 0,\, 1\right).$
 
-    Proven, surely, in every environment, however it answers: if $g_{t,i}(s)\le-m_i$ and $g_{t,i}\le G_i$ on the domain
-    in every round, and the decisions are played, then $V_i\le b_i$ after every round, since $g_t$ is convex:
+    Proven, up to rounding, in every environment, however it answers: if $g_{t,i}(s)\le-m_i$ and $g_{t,i}\le G_i$ on
+    the domain in every round, and the decisions are played, then $V_i\le b_i$ after every round, since $g_t$ is convex:
     $g_t((1-a)s+ax) \le aG-(1-a)m$. The learner is told what was played. Its own guarantees are not those of the
     mixture: a tight limit costs regret.
 
@@ -67,7 +67,7 @@ class Capped(AbstractLearner):
     def check(self, problem):
         start = problem.domain.start()
         safe = as_point(self.safe, start, tree.dtype(start), "safe")
-        if not tree.is_traced(safe, problem.domain) and not bool(problem.domain.contains(safe)):
+        if not tree.is_traced(safe, problem.domain) and not _contains(problem.domain, safe):
             raise LearnerError("safe must lie in the domain; give a decision that keeps all constraints")
         self.learner.check(problem)
 
@@ -96,7 +96,11 @@ class Capped(AbstractLearner):
         dtype = state.violation.dtype
         margin, limit = self.margin.astype(dtype), self.limit.astype(dtype)
         rounding = 1 - 16 * jnp.finfo(dtype).eps
-        room = rounding * (limit - state.violation + margin) / jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
+        room = (
+            rounding
+            * (limit - (state.violation - state.lost) + margin)
+            / jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
+        )
         return tree.mix(state.safe, self.learner.decision(state.learner), jnp.clip(room, 0, 1).min(initial=1))
 
     def observe(self, problem, state, round, *, played=None):
@@ -105,10 +109,19 @@ class Capped(AbstractLearner):
         added = outcome.constraint - state.lost
         violation = state.violation + added
         lost = (violation - state.violation) - added
-        return _State(inner, state.safe, violation, lost, state.bound), outcome
+        bound = jnp.maximum(state.bound, outcome.constraint)  # as far as it was wrong
+        return _State(inner, state.safe, violation, lost, bound), outcome
 
     def rounds_left(self, state):
         return self.learner.rounds_left(state.learner)
+
+
+def _contains(domain, point) -> bool:
+    """Whether it does, where the domain can tell."""
+    try:
+        return bool(domain.contains(point))
+    except DomainError:
+        return True
 
 
 def _amounts(value, name):

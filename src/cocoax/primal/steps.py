@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
-from .._parameters import kept, parameter, positive_parameter
+from .._parameters import kept, parameter, positive_parameter, rounds_remembered
 from .._tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
@@ -80,12 +80,12 @@ class Distance(AbstractStep):
     """
 
     first: Float[Array, ""]
-    keep: Float[Array, ""]  # what the sum keeps a round
+    memory: Float[Array, ""] | None
     weighted: bool = eqx.field(static=True)
 
     def __init__(self, first: Any = 0.01, *, weighted=True, memory: Any = None):
         self.first = parameter(first, "first", 1e-9, 1)
-        self.keep = kept(memory)
+        self.memory = rounds_remembered(memory)
         self.weighted = bool(weighted)
 
     def init(self, domain, start):
@@ -96,7 +96,7 @@ class Distance(AbstractStep):
         start, far, total = state
         far = jnp.maximum(far, tree.norm(tree.sub(point, start)))
         square = tree.dot(gradient, gradient)
-        total = self.keep.astype(far.dtype) * total + (far**2 * square if self.weighted else square)
+        total = kept(self.memory, far.dtype) * total + (far**2 * square if self.weighted else square)
         rate = ratio(far**2, jnp.sqrt(2 * total)) if self.weighted else ratio(far, jnp.sqrt(total))
         return tree.scale(-rate, gradient), (start, far, total)
 
@@ -119,6 +119,8 @@ def as_step(given) -> AbstractStep:
         return Norm()
     if isinstance(given, AbstractStep):
         return given
+    if isinstance(given, type):
+        raise LearnerError(f"step must be a rule, not a class; give {given.__name__}()")
     if callable(getattr(given, "init", None)) and callable(getattr(given, "update", None)):
         return Optax(given)
     if isinstance(given, int | float) or hasattr(given, "ndim"):

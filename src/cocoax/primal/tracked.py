@@ -4,6 +4,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 
 from .. import _check as check
 from .. import _tree as tree
@@ -28,14 +30,15 @@ class Tracked(AbstractPrimal):
 
     **Arguments:**
 
-    - `step`: how far to go: one of `primal.steps`, a number, or any Optax optimiser. By default
+    - `step`: how far to go: one of `primal.steps`, a number, or an Optax optimiser that needs no more than
+      gradients and parameters. By default
       $\eta_t = R(\sum_{s\le t}\|\nabla_s\|^{4/3})^{-3/4}$, which needs neither a horizon nor any constant.
     - `atoms`: how many vertices to keep, among which weight is exchanged once a round, without an LMO.
 
     Gradients are freed of what does not matter (`domain.tangent`), and where a ball inside X is known
     (`domain.inradius`), x moves freely in it.
 
-    Proven, for the default steps and every sequence, after every round t, whatever `atoms` is
+    Proven, with exact LMOs, for the default steps and every sequence, after every round t, whatever `atoms` is
     (`theory.regret.tracked`): Regret $\le 4.86\,R\left(\sum_{s\le t}\|\nabla_s\|^{4/3}\right)^{3/4}
     \le 4.86\,RD\,t^{3/4}$. With one number for all rounds, `theory.regret.tracked_constant`. For other steps nothing
     is proven.
@@ -75,6 +78,8 @@ class Tracked(AbstractPrimal):
     def step(self, domain, state, revealed, next_scale, *, key):
         gradient = domain.tangent(revealed.gradient(revealed.played))
         update, step = self.step_rule.update(domain, state.step, gradient, revealed.played, next_scale)
+        if jax.tree.map(jnp.shape, update) != jax.tree.map(jnp.shape, gradient):
+            raise LearnerError("a step rule's update must return what to add to the target, in the gradient's shape")
         tracker = state.tracker.follow(domain, tree.add(state.tracker.target, update))
         return _State(tracker, step), cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
