@@ -2,7 +2,7 @@
 
 OPENBLAS_NUM_THREADS=1 python -m benchmarks.tune_arena [problem ...]
 
-Problems that are not named keep their numbers, so that two processes can share the work. Takes about an hour and a half
+Problems that are not named keep their numbers, so that the work can be done in parts. Takes about an hour and a half
 of one core, most of it for projections of matrices.
 """
 
@@ -20,9 +20,8 @@ from cocoax.lab._rivals import FAMILIES
 from cocoax.lab.arena import ARENA
 
 FILE = Path(_tuning.__file__).with_name("tuned.json")
-# A projection takes 10 ms: PD-OGD stands for all that project, much alike where the constraint plays no part.
+# A projection takes 10 ms there.
 COARSE = {"completion, 200 x 200": {"thin": 2, "screened": 1, "finalists": 3, "seeds": _tuning.SEEDS[:3]}}
-LEFT_OUT = {"completion, 200 x 200": {"adaptive PD-OGD (projected)", "drift-plus-penalty (projected)"}}
 
 
 def main(names):
@@ -38,8 +37,6 @@ def tune(name):
     """By family, the best numbers; families that cannot play the problem are left out."""
     tuner, found = _tuning.Tuner(name, ARENA[name], **COARSE.get(name, {})), {}
     for family, each in FAMILIES.items():
-        if family in LEFT_OUT.get(name, ()):
-            continue
         began = time.perf_counter()
         try:
             best = tuner.tune(each)

@@ -72,7 +72,7 @@ class TrackedPI(AbstractLearner):
     ... )
     >>> rounds = jnp.tile(jnp.array([3.0, 2.0, 1.0]), (300, 1))
     >>> game = cx.play(problem, Auto(), rounds, key=jax.random.key(0))
-    >>> game.decision.round(1).tolist()
+    >>> abs(game.decision).round(1).tolist()
     [0.0, 0.8, 0.2]
     """
 

@@ -67,7 +67,7 @@ class Capped(AbstractLearner):
     def check(self, problem):
         start = problem.domain.start()
         safe = as_point(self.safe, start, tree.dtype(start), "safe")
-        if not tree.is_traced(safe, problem.domain) and not _contains(problem.domain, safe):
+        if not _contains(problem.domain, safe):
             raise LearnerError("safe must lie in the domain; give a decision that keeps all constraints")
         self.learner.check(problem)
 
@@ -117,11 +117,12 @@ class Capped(AbstractLearner):
 
 
 def _contains(domain, point) -> bool:
-    """Whether it does, where the domain can tell."""
+    """Whether it does, where the domain can tell, now."""
     try:
-        return bool(domain.contains(point))
+        found = domain.contains(point)
     except DomainError:
         return True
+    return tree.is_traced(found) or bool(found)
 
 
 def _amounts(value, name):

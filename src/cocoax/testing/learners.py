@@ -145,6 +145,10 @@ def _check_bad_rounds(games):
 
 def _check_compiled_once(games):
     scaled = jax.tree.map(lambda leaf: leaf * 0.5 if eqx.is_inexact_array(leaf) else leaf, games.learner)
+    try:
+        scaled.check(games.problem)
+    except LearnerError:  # numbers that belong to the problem
+        scaled = games.learner
     problem, key = _saying(games.problem), jax.random.fold_in(games.key, 2)
     horizon = Horizon(games.length + 1, games.length + 4)
     try:
