@@ -1,6 +1,7 @@
 """The arena: its problems are what they say, rivals are tuned on other seeds, and the standings count right."""
 
 import functools
+import itertools
 import sys
 from types import SimpleNamespace
 
@@ -219,27 +220,65 @@ def test_rivals_make_the_steps_that_they_were_told():
     np.testing.assert_allclose(game.decision, cx.play(problem, plain, rounds, key=KEY, horizon=T).decision)
 
 
-def test_tuning_finds_the_best_of_its_grid():
-    """As 12 games by hand on three seeds would."""
-    make = functools.partial(problems.simplex, n=4)
-    tuner = _tuning.Tuner("simplex", make, seeds=range(1000, 1003), horizon=50, screened=3, finalists=12)
-    grid = {"step": [0.01, 0.1, 1.0, 10.0], "dual_step": [0.1, 1.0, 10.0]}
-    found = tuner.tune(Family(TunedPDOGD, lambda units: grid))
+TUNING_SEEDS, GRID = range(1000, 1003), {"step": [0.01, 0.1, 1.0, 10.0], "dual_step": [0.1, 1.0, 10.0]}
+SMALL_SIMPLEX, PDOGD = functools.partial(problems.simplex, n=4), Family(TunedPDOGD, lambda units: GRID)
+
+
+def small_tuner(**options):
+    return _tuning.Tuner("simplex", SMALL_SIMPLEX, seeds=TUNING_SEEDS, horizon=50, **options)
+
+
+@pytest.fixture(scope="module")
+def scores_by_hand():
+    """Of every point of the grid, on three seeds: 36 games."""
+    each = [as_source("simplex", SMALL_SIMPLEX).draw(seed, 50) for seed in TUNING_SEEDS]
+    against = [one.comparator(50, _tuning.TOLERANCE) for one in each]
     scores = {}
-    for step in grid["step"]:
-        for dual_step in grid["dual_step"]:
-            finals = []
-            for seed in range(1000, 1003):
-                each = as_source("simplex", make).draw(seed, 50)
-                horizon = cx.Horizon(50, 100)
-                learner = TunedPDOGD(step, dual_step)
-                game = cx.play(each.problem, learner, each.rounds, key=learner_key(seed), horizon=horizon)
-                finals.append(game.score(each.comparator(50, _tuning.TOLERANCE))[-1])
-            scores[step, dual_step] = np.mean(finals)
-    best = min(scores, key=scores.get)
-    assert (found.numbers["step"], found.numbers["dual_step"]) == best
-    assert found.score == pytest.approx(scores[best], rel=1e-9)
-    assert found.at_edge == [x for x, value in zip(grid, best) if value in (grid[x][0], grid[x][-1])]
+    for point in itertools.product(*GRID.values()):
+        learner, horizon = TunedPDOGD(*point), cx.Horizon(50, 100)
+        games = [
+            cx.play(one.problem, learner, one.rounds, key=learner_key(seed), horizon=horizon)
+            for one, seed in zip(each, TUNING_SEEDS)
+        ]
+        scores[point] = [float(game.score(best)[-1]) for game, best in zip(games, against)]
+    return scores
+
+
+def test_tuning_finds_the_best_of_its_grid(scores_by_hand):
+    found = small_tuner(screened=3, finalists=12).tune(PDOGD)
+    best = min(scores_by_hand, key=lambda point: np.mean(scores_by_hand[point]))
+    assert tuple(found.numbers.values()) == best
+    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
+    assert found.at_edge == [x for x, value in zip(GRID, best) if value in (GRID[x][0], GRID[x][-1])]
+
+
+@pytest.mark.parametrize("finalists", [1, 3])
+def test_the_first_seeds_decide_which_numbers_reach_the_others(scores_by_hand, finalists):
+    found = small_tuner(screened=1, finalists=finalists).tune(PDOGD)
+    chosen = sorted(scores_by_hand, key=lambda point: scores_by_hand[point][0])[:finalists]
+    best = min(chosen, key=lambda point: np.mean(scores_by_hand[point]))
+    assert tuple(found.numbers.values()) == best
+    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
+
+
+def test_numbers_with_which_a_game_goes_bad_are_infinitely_bad():
+    tuner, huge = small_tuner(screened=1, finalists=2), {"step": [1e308, 0.1], "dual_step": [1.0]}
+    bad, good = tuner._scores(PDOGD, [{"step": step, "dual_step": 1.0} for step in huge["step"]], slice(None))
+    assert bad == np.inf and np.isfinite(good)
+    assert tuner.tune(Family(TunedPDOGD, lambda units: huge)).numbers["step"] == 0.1
+
+
+def test_units_are_the_root_mean_squares_of_gradients_at_the_start():
+    """By hand: the loss has the gradients (3, 4) and 0, the constraints (1, 0) and (0, 2), the ball a width of 6."""
+    problem = cx.Problem(
+        cx.domains.L2Ball(2, 3.0),
+        lambda x, r: jnp.vdot(r, x),
+        lambda x, r: jnp.array([1.0, 2.0]) * x,
+        constraints=2,
+    )
+    found = _tuning._units(SimpleNamespace(problem=problem, rounds=jnp.array([[3.0, 4.0], [0.0, 0.0]])))
+    of_loss, of_constraints = 12.5**0.5, 2.5**0.5
+    assert found == pytest.approx((6 / of_loss, of_loss / (6 * of_constraints**2)))
 
 
 def test_tuned_numbers_are_there_for_every_problem_and_family():
@@ -295,7 +334,8 @@ def test_standings_are_what_the_table_says(finished):
         assert (row["score"], row["start"]) == pytest.approx((mine[-1], start[-1]))
         assert row["against_start"] == pytest.approx(max(a / b for a, b in zip(mine, start)))
         assert row["safe"] == (row["against_start"] <= 1.05)
-        assert row["within"] == (mine[-1] <= max(2 * min(rivals.values()), 0.01 * start[-1]))
+        assert row["within"] == (mine[-1] <= 2 * min(rivals.values()))
+        assert row["ratio"] == pytest.approx(mine[-1] / min(rivals.values()))
         if min(mine) > 0:
             assert row["slope"] == pytest.approx(np.polyfit(np.log([10, 20, 40]), np.log(mine), 1)[0])
             assert row["falls"] == (row["high"] < 1) or not np.isfinite(row["high"])
@@ -304,6 +344,22 @@ def test_standings_are_what_the_table_says(finished):
     for demand, line in zip(("safe", "falls", "within"), text.strip().splitlines()[-3:]):
         assert f": {rows[demand].sum()} of 2" in line
         assert all((name in line) != good for name, good in zip(rows["problem"], rows[demand]))
+
+
+def test_rivals_are_met_at_the_horizon_that_they_were_tuned_for(finished):
+    longer = {10: 100, 20: _tuning.HORIZON, 40: 4 * _tuning.HORIZON}
+    table = finished.table().with_columns(
+        pl.col("horizon").replace_strict(longer), pl.col("score").abs() * (1 + 99 * (pl.col("horizon") == 40))
+    )
+    study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources)
+    for row in arena.standings(study).iter_rows(named=True):
+        here = table.filter((pl.col("problem") == row["problem"]) & (pl.col("horizon") == _tuning.HORIZON))
+        means = dict(here.group_by("learner").agg(pl.col("score").mean()).iter_rows())
+        rivals = {name: score for name, score in means.items() if name.endswith(", tuned")}
+        assert row["horizon"] == _tuning.HORIZON and row["rival"] == min(rivals, key=rivals.get)
+        assert (row["score"], row["start"]) == pytest.approx((means["Blocks"], means[START]))
+        assert row["rival_score"] == pytest.approx(min(rivals.values()))
+    assert f"at T = {_tuning.HORIZON} " in arena.markdown(finished, "cocoax race arena")
 
 
 def test_scores_that_are_not_positive_are_judged_by_what_they_are_a_round(finished):
@@ -319,6 +375,21 @@ def test_scores_that_are_not_positive_are_judged_by_what_they_are_a_round(finish
     assert np.isnan(falling["slope"]) and falling["falls"] and falling["within"] and falling["safe"]
     assert np.isnan(rising["slope"]) and not rising["falls"]
     assert with_scores([-5.0, -5.0, -4.0])["falls"]  # better than the comparator, by ever less a round
+
+
+def test_a_negative_score_must_keep_half_of_the_best_rivals_gain(finished):
+    def judged(mine, rival):
+        is_rival = pl.col("learner").str.ends_with(", tuned")
+        score = pl.when(pl.col("learner") == "Blocks").then(mine).when(is_rival).then(rival).otherwise(pl.col("score"))
+        table = finished.table().with_columns(score.cast(pl.Float64).alias("score"))
+        study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources)
+        row = arena.standings(study).row(0, named=True)
+        return row["within"], row["ratio"]
+
+    assert judged(-6.0, -10.0) == (True, pytest.approx(10 / 6))
+    assert judged(-4.0, -10.0) == (False, 2.5)
+    assert judged(3.0, 1.0) == (False, 3.0) and judged(1.5, 1.0) == (True, 1.5)
+    assert judged(0.5, -1.0)[0] is False and judged(-0.5, 1.0)[0] is True
 
 
 def test_the_command_plays_and_writes_the_table(tmp_path, monkeypatch, capsys):

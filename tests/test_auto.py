@@ -203,6 +203,18 @@ def test_auto_is_its_transcription(name, memory):
     assert boosts.max() > 1 or (name, memory) != ("simplex, quadratic", None)
 
 
+def test_steps_are_at_most_ten_times_longer():
+    """As in its transcription, where constraints that cannot be met ask for more."""
+    domain, known, constraints, *curvatures = CASES["simplex, quadratic"]
+    rounds = some_rounds(domain.shape, constraints)
+    rounds["b"] = rounds["b"] - 3
+    problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
+    game = cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True)
+    plays, _, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, None)
+    np.testing.assert_allclose(game.decisions, plays[:-1], rtol=0, atol=1e-9)
+    assert np.sum(boosts == 10) >= 5
+
+
 def _functions(curvatures):
     return Loss(jnp.asarray(curvatures[0])), Constraint(jnp.asarray(curvatures[1]))
 

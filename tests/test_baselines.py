@@ -1,6 +1,8 @@
 """The baselines of the related work: against plain NumPy loops, against CVXPY, and against what is proven of them."""
 
+import itertools
 import math
+from types import SimpleNamespace
 
 import cvxpy as cp
 import jax
@@ -12,7 +14,8 @@ from jaxtyping import Array, Float
 import cocoax as cx
 from cocoax import learners, theory
 from cocoax.primal.proximal import penalised_step
-from test_transcriptions import (
+from slow_tools import slow_but
+from transcription_tools import (
     LIPSCHITZ,
     ROUNDS,
     SIMPLEX,
@@ -24,8 +27,8 @@ from test_transcriptions import (
     some_rounds,
     weighted_gradient,
 )
-from test_transcriptions import constraint as curved_constraint
-from test_transcriptions import loss as curved_loss
+from transcription_tools import constraint as curved_constraint
+from transcription_tools import loss as curved_loss
 
 BOUND = 2.5  # on the constraints; a parameter here, as LIPSCHITZ is
 
@@ -38,7 +41,8 @@ PLACES = {  # the domain, its projection, its start and its diameter
     "simplex": (SIMPLEX[0], simplex_projection, *SIMPLEX[2:]),
     "l2 ball": (cx.domains.L2Ball(4, radius=2.0), ball_projection, np.zeros(4), 4.0),
 }
-everywhere = pytest.mark.parametrize("place", PLACES)
+everywhere = pytest.mark.parametrize("place", slow_but(["simplex"], PLACES))
+simply = pytest.mark.parametrize("place", slow_but(["l2 ball"], PLACES))  # where a proximal step compiles sooner
 
 
 def play(domain, learner, rounds, constraints):
@@ -216,7 +220,7 @@ def same_constraint(rounds):
     return {**rounds, **{name: np.broadcast_to(rounds[name][:1], rounds[name].shape) for name in ("a", "b")}}
 
 
-@everywhere
+@simply
 def test_yu_neely_is_its_transcription(place):
     """As printed, with Q_1 from a constraint that is known before the first round."""
     domain, project, start, _ = PLACES[place]
@@ -261,7 +265,7 @@ def by_proximal_steps(project, weigh, alpha, charge):
     return update
 
 
-@everywhere
+@simply
 def test_yi_is_its_transcription(place):
     domain, project, start, _ = PLACES[place]
     rounds = some_rounds(domain.shape, 1)
@@ -275,7 +279,7 @@ def test_yi_is_its_transcription(place):
     assert_same_game(play(domain, learners.Yi(c=0.3), rounds, 1), *expected, tol=1e-8)
 
 
-@everywhere
+@simply
 def test_recoo_is_its_transcription(place):
     domain, project, start, _ = PLACES[place]
     rounds = some_rounds(domain.shape, 1)
@@ -302,8 +306,7 @@ def quadratic_constraint(x, r):
     return r["a"] @ x + 0.5 * r["q"] * jnp.sum((x - r["z"]) ** 2) - r["b"]
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.parametrize("name, constraints", slow_but([("simplex", 1), ("box", 3)], itertools.product(SOLVED, [1, 3])))
 def test_the_proximal_step_is_a_generic_solvers(name, constraints):
     domain, membership = SOLVED[name]
     rng, count = np.random.default_rng(constraints), 12
@@ -454,7 +457,7 @@ def saddle_gap(game, regret, lent, weight):
     return (regret - lent).max(-1) + (over**2).sum(-1) / (4 * weight)
 
 
-in_arenas = pytest.mark.parametrize("arena", ARENAS)
+in_arenas = pytest.mark.parametrize("arena", slow_but(["l2 ball"], ARENAS))
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])
@@ -535,6 +538,18 @@ def test_yu_neely_pays_for_a_fixed_constraint_once():
     assert running[:, -1].max() <= 1.05 * running[:, : HORIZON // 4].max()
 
 
+@pytest.mark.parametrize("value", [-2.0, 0.5])
+def test_the_floored_queue_begins_at_the_first_slack(value):
+    """By hand: Q_1 = max(0, -unit g(x_1)), the weight unit (Q_1 + unit g(x_1)), and Q_2 with g(x_2) = 1/4."""
+    unit, first = 3.0, max(0.0, -3.0 * value)
+    rule = cx.dual.FlooredQueue(unit)
+    weights, queue = rule.weigh(rule.init(1, float), jnp.array([value]))
+    np.testing.assert_allclose(weights.constraint, [unit * (first + unit * value)])
+    np.testing.assert_allclose(queue, [first])
+    np.testing.assert_allclose(rule.settle(queue, SimpleNamespace(exact=lambda: jnp.array([0.25]))), [first + 0.75])
+    np.testing.assert_allclose(rule.settle(queue, SimpleNamespace(exact=lambda: jnp.array([-9.0]))), [27.0])
+
+
 @pytest.mark.parametrize(
     "make, sentence",
     [
@@ -569,7 +584,8 @@ def test_a_domain_without_projection_says_so(learner):
     problem = cx.Problem(
         cx.domains.ShortestPath(edges, 0, 2), lambda x, r: jnp.vdot(r, x), regularity=cx.Regularity(1.0)
     )
-    with pytest.raises(cx.errors.DomainError, match="no cheap exact projection"):
+    sentence = r"ShortestPath has no cheap exact projection; .* such as learners.Auto\(\)"
+    with pytest.raises(cx.errors.DomainError, match=sentence):
         cx.play(problem, learner, jnp.ones((3, 3)), key=jax.random.key(0))
 
 

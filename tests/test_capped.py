@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 import cocoax as cx
 from cocoax.domains import Box, ProbabilitySimplex
-from cocoax.learners import PDOGD, Auto, Blocks, Capped
+from cocoax.learners import PDOGD, Anytime, Auto, Blocks, Capped, Stay
 
 KEY = jax.random.key(0)
 N, ROUNDS, GAMES = 4, 40, 100
@@ -165,6 +165,31 @@ def test_no_adversary_exceeds_the_limit_in_float32():
     holds()
 
 
+@pytest.mark.parametrize("games, share, rounds", [(1000, 1.0, 3), (10, 1e-4, 200_000)])
+def test_rounding_takes_nothing_from_the_promise(games, share, rounds):
+    """In float32, not by one unit in the last place: when all room is taken at once, and by steps so small that a plain
+    sum would lose them, and end 0.5% above the limit."""
+    interval = cx.Problem(Box(np.zeros(1), np.ones(1)), lambda x, slope: -x[0], lambda x, slope: slope * x[0])
+
+    @jax.jit
+    @jax.vmap
+    def values(limit, bound):
+        learner = Capped(Stay(), safe=jnp.zeros(1), limit=limit, bound=bound)
+
+        def step(state, _):
+            state, outcome = learner.observe(interval, state, jnp.asarray(share, bound.dtype) * bound)
+            return state, outcome.constraint[0]
+
+        state = learner.init(interval, key=KEY, start=jnp.ones(1, bound.dtype))
+        return jax.lax.scan(step, state, length=rounds)[1]
+
+    limit, bound = np.random.default_rng(0).uniform([[0.1], [1.1]], [[0.9], [1.9]], (2, games)).astype(np.float32)
+    found = values(limit, bound)
+    assert found.dtype == np.float32
+    most = np.cumsum(np.asarray(found, float), axis=1).max(1)
+    assert np.all(most <= limit) and np.all(most >= limit * (1 - 1e-6))
+
+
 def test_without_the_cap_the_limit_is_exceeded():
     foes, _ = villains(np.random.default_rng(0), 1, [0, 1], 1.0)
     values, _, _ = revealed(Auto(), foes, jnp.full((GAMES, 1), 1e9))
@@ -272,6 +297,9 @@ def test_limits_of_their_own_for_each_constraint():
         (lambda: Capped(Auto(), safe=SAFE, limit=1.0, bound=-0.5), "bound must be a number >= 0"),
         (lambda: play(Capped(Auto(), safe=SAFE, limit=1.0)), "Capped needs an upper bound on the constraint values"),
         (lambda: play(Capped(Auto(), safe=2 * SAFE, limit=1.0, bound=0.8)), "safe must lie in the domain"),
+        (lambda: play(Anytime(Capped(Auto(), safe=2 * SAFE, limit=1.0, bound=0.8))), "safe must lie in the domain"),
+        (lambda: Capped(Auto(), safe="x", limit=1.0), "safe must be a number, got 'x'"),
+        (lambda: Capped(Auto(), safe=np.nan * SAFE, limit=1.0), "safe must be finite"),
         (lambda: play(Capped(Auto(), safe=SAFE[:3], limit=1.0, bound=0.8)), "safe must have the domain's shape"),
         (lambda: play(capped(limit=[1.0, 2.0])), "limit must be one number or 1, one for each constraint"),
     ],

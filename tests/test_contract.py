@@ -1,5 +1,6 @@
 """Every primal, dual and learner keeps its contract; a new one is found by itself."""
 
+import dataclasses
 import functools
 import inspect
 
@@ -12,7 +13,9 @@ import pytest
 import cocoax as cx
 from cocoax import dual, learners, primal
 from cocoax.testing import check_dual, check_learner, check_primal, problems
+from cocoax.testing._require import kinds
 from cocoax.testing.learners import check_game
+from slow_tools import slow_but
 
 ROUNDS = 20  # as many as vmap must equal a loop for
 
@@ -71,7 +74,15 @@ VARIANTS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PERTURBED.items()},
     **{f"PDMFW {name}": learners.PDMFW(perturbation=name) for name in ("centred", "ball")},
 }
+# Their parts are checked whole in other learners; in the fast run they only play one game
+PLAYED = {
+    *(f"Blocks {name}" for name in ("AdaOFW", "MetaOGD", "MFW", "OFW", "OGD", "SFTPL smooth", "MORGFW sampled")),
+    *(f"PrimalDual {name}" for name in DUALS if name != "RegularizedAscent"),
+}
+WHOLE = [name for name in LEARNERS if name not in PLAYED]
 ON_PYTREES = [name for name in LEARNERS if not name.startswith(("Blocks", "Capped"))] + ["Blocks OCG", "Blocks SFTPL"]
+PLAYED_ON_PYTREES = ["PrimalDual RegularizedAscent", "Auto", "DPP", "Valls", "PDMFW", "Yi", "Stay"]
+PLAYED_ON_PYTREES += ["Anytime", "Blocks OCG", "Blocks SFTPL"]
 ON_MATRICES = ["Blocks OCG", "Blocks FTPL", "PDMFW", "DPP", "Auto"]
 USES_COINS = {"Anytime": False, "PDOGD": False, "AdaptivePDOGD": False, "DPP": False, "Stay": False} | dict.fromkeys(
     (
@@ -110,6 +121,31 @@ def test_every_public_class_is_checked(module, base, known):
     assert set(classes(module, base).values()) <= {type(part) for part in known.values()}
 
 
+def parts(module):
+    """The classes of a module and of all modules in it."""
+    yield type(module)
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if isinstance(value, eqx.Module):
+            yield from parts(value)
+
+
+def test_the_fast_run_checks_every_public_class_whole():
+    """As a learner, or as the primal or the dual of one."""
+    problem, _ = small("simplex")
+    checked = set()
+    for learner in (LEARNERS[name] for name in WHOLE):
+        checked |= set(parts(learner))
+        if hasattr(learner, "rule"):
+            checked |= set(parts(learner.rule(problem, jnp.asarray(ROUNDS))))
+    for module, base in (
+        (primal, primal.AbstractPrimal),
+        (dual, dual.AbstractDual),
+        (learners, learners.AbstractLearner),
+    ):
+        assert set(classes(module, base).values()) <= checked
+
+
 @pytest.mark.parametrize("name", PRIMALS | PERTURBED)
 def test_primals_keep_their_contract(name):
     check_primal((PRIMALS | PERTURBED)[name], key=jax.random.key(0))
@@ -120,20 +156,34 @@ def test_duals_keep_their_contract(name):
     check_dual(DUALS[name], key=jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", slow_but(WHOLE, LEARNERS))
 def test_learners_keep_their_contract(name):
     problem, rounds = small("simplex")
     check_learner(LEARNERS[name], key=jax.random.key(0), problem=problem, rounds=rounds, random=USES_COINS.get(name))
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_perturbations_keep_the_contract_of_games(name):
-    check_game(VARIANTS[name], *small("simplex"), key=jax.random.key(0))
+@pytest.mark.parametrize("name", [*VARIANTS, *(name for name in LEARNERS if name in PLAYED)])
+def test_variants_keep_the_contract_of_games(name):
+    check_game((LEARNERS | VARIANTS)[name], *small("simplex"), key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("name", slow_but(PLAYED_ON_PYTREES, ON_PYTREES))
+def test_decisions_may_be_pytrees(name):
+    check_game(LEARNERS[name], *small("product"), key=jax.random.key(0), random=USES_COINS.get(name))
 
 
 @pytest.mark.parametrize("name", ON_PYTREES)
-def test_decisions_may_be_pytrees(name):
-    check_game(LEARNERS[name], *small("product"), key=jax.random.key(0), random=USES_COINS.get(name))
+def test_games_of_pytrees_can_be_traced(name):
+    problem, rounds = small("product")
+    game = jax.eval_shape(lambda rounds: cx.play(problem, LEARNERS[name], rounds, key=jax.random.key(0)), rounds)
+    assert kinds(game.decision) == kinds(problem.domain.start())
+
+
+def test_the_fast_run_plays_pytrees_with_every_way_to_observe():
+    def ways(names):
+        return {type(LEARNERS[name]).observe for name in names}
+
+    assert ways(PLAYED_ON_PYTREES) == ways(ON_PYTREES)
 
 
 @pytest.mark.parametrize("name", ON_MATRICES)
@@ -141,7 +191,10 @@ def test_decisions_may_be_matrices(name):
     check_game(LEARNERS[name], *small("nuclear"), key=jax.random.key(0), random=USES_COINS.get(name))
 
 
-@pytest.mark.parametrize("name", PRIMALS)
+CHEAP = [name for name, method in PRIMALS.items() if method.deterministic or name in ("FTPL", "MFW")]
+
+
+@pytest.mark.parametrize("name", slow_but(CHEAP, PRIMALS))
 def test_the_order_of_three_constraints_is_of_no_importance(name):
     problem, rounds = problems.tracking(
         cx.domains.ProbabilitySimplex(4), key=jax.random.key(1), rounds=ROUNDS, constraints=3

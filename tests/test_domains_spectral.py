@@ -21,6 +21,7 @@ from cocoax.domains.spectral import NuclearNormBall, Spectraplex, UnitSpectrahed
 from cocoax.domains.spectral_norms import SchattenBall, SpectralNormBall
 from cocoax.testing import check_domain
 from domain_tools import Generic, answers, batches, check_frank_wolfe, check_minima, check_projections, few_batches
+from slow_tools import one_of_each_class
 
 
 def schatten(q):
@@ -98,7 +99,7 @@ def batched_lmo(name):
     return eqx.filter_jit(lambda *args: jax.vmap(domain.lmo)(*args))
 
 
-@pytest.mark.parametrize("name", CONTRACTS)
+@pytest.mark.parametrize("name", one_of_each_class(CONTRACTS))
 def test_every_domain_keeps_its_contract(name):
     check_domain(CONTRACTS[name], key=jax.random.key(1), directions=16)
 

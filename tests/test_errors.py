@@ -1,7 +1,9 @@
 """What new users get wrong, and the one sentence that they get for it."""
 
+import inspect
 import re
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,6 +65,11 @@ class Duck:
     def emit(self, state, decision, key): ...
 
 
+class Greedy:
+    def init(self, params): ...
+    def update(self, gradients, state, params, *, value): ...
+
+
 class PlainTuple(learners.Stay):
     def observe(self, problem, state, round, *, played=None):
         return state, (jnp.zeros(()), jnp.zeros(1))
@@ -71,6 +78,24 @@ class PlainTuple(learners.Stay):
 class Outside(learners.Stay):
     def decision(self, state):
         return 1.01 * state.point
+
+
+def looping(x, r):
+    return jax.lax.while_loop(lambda value: value < 1, lambda value: 2 * value + 1, loss(x, r))
+
+
+def calling_back(x, r):
+    return jax.pure_callback(lambda y: np.sum(y, keepdims=False), jax.ShapeDtypeStruct((), x.dtype), x)
+
+
+def pair(**options):
+    """A problem whose decisions are pairs."""
+    halves = domains.Product((SIMPLEX, SIMPLEX))
+    return cx.Problem(halves, lambda x, r: loss(x[0], r) + loss(x[1], r), **options)
+
+
+def tracked(step):
+    return learners.PrimalDual(primal.Tracked(step), dual.RegularizedAscent(1.0, 0.1))
 
 
 def corner(direction):
@@ -137,6 +162,58 @@ REFUSED = {
         "constraint must return a number, a vector or a dict of numbers, got None",
     ),
     "a loss of x": (lambda: problem(loss=lambda x: x.sum()), "loss must be callable as loss(x, round), but too many"),
+    # derivatives of one's own, and those that JAX does not have
+    "a gradient in NumPy": (
+        lambda: play(on=problem(loss_grad=lambda x, r: np.asarray(r["cost"]))),
+        "loss_grad is NumPy or Python code, which cannot be compiled; write loss_grad with jax.numpy",
+    ),
+    "no gradient": (
+        lambda: play(on=problem(loss_grad=lambda x, r: None)),
+        "loss_grad must return numbers like the decision, got None",
+    ),
+    "a tree as gradient": (
+        lambda: play(on=problem(loss_grad=lambda x, r: {"x": r["cost"]})),
+        "loss_grad must return numbers like the decision, got dict",
+    ),
+    "half a tree as gradient": (
+        lambda: play(learners.Auto(), on=pair(loss_grad=lambda x, r: (r["cost"],))),
+        "loss_grad must return a tree like the decision, PyTreeDef((*, *)), got PyTreeDef((*,))",
+    ),
+    "a complex gradient": (
+        lambda: play(on=problem(loss_grad=lambda x, r: 1j * r["cost"])),
+        "loss_grad must return real numbers, got complex ones",
+    ),
+    "a short gradient": (
+        lambda: play(on=problem(loss_grad=lambda x, r: r["cost"][:2])),
+        "loss_grad must return the decision's shape (3,), got (2,)",
+    ),
+    "no gradients": (
+        lambda: play(on=problem(constraint_grad=lambda x, r: None)),
+        "constraint_grad must return numbers like the decision, with a leading axis of 1, got None",
+    ),
+    "too few gradients": (
+        lambda: play(on=problem(constraint=two, constraints=2, constraint_grad=lambda x, r: r["use"])),
+        "constraint_grad must return the shape (2, 3), got (3,)",
+    ),
+    **{
+        f"{what}, {type(learner).__name__}": (
+            lambda each=learner, loss=loss: play(each, on=problem(loss=loss)),
+            f"JAX cannot differentiate the loss or the constraint ({told}",
+        )
+        for learner in (BLOCKS, learners.Auto())
+        for what, loss, told in (
+            ("a loop", looping, "Reverse-mode differentiation does not work for lax.while_loop"),
+            ("a callback", calling_back, "Pure callbacks do not support JVP"),
+        )
+    },
+    # optimisers
+    "an optimiser that needs more": (
+        lambda: play(tracked(Greedy())),
+        "an Optax optimiser must need no more than gradients and parameters, but TypeError: Greedy.update() missing 1 "
+        "required keyword-only argument: 'value'; give another, or one of primal.steps",
+    ),
+    "a class of optimisers": (lambda: primal.steps.Optax(Greedy), "Optax needs one of Optax's optimisers, got type"),
+    "no optimiser": (lambda: primal.steps.Optax(0.1), "Optax needs one of Optax's optimisers, got 0.1"),
     # classes, and parts in wrong places
     "a class of primals": (lambda: learners.Blocks(primal.OCG), "OCG is a class; write OCG(...)"),
     "a word as primal": (lambda: learners.Blocks("OCG"), "Blocks needs one of cocoax.primal, got 'OCG'"),
@@ -275,6 +352,55 @@ def test_mistakes_get_one_sentence(name):
     with pytest.raises(cx.CocoaxError, match=re.escape(sentence)) as caught:
         attempt()
     assert "\n" not in str(caught.value)
+
+
+PARTS = {
+    f"{module.__name__.removeprefix('cocoax.')}.{name}": each
+    for module in (learners, primal, primal.steps, dual)
+    for name, each in vars(module).items()
+    if inspect.isclass(each) and issubclass(each, eqx.Module) and not name.startswith(("_", "Abstract"))
+    if name not in ("Outcome", "Scale", "Weights")
+}
+GIVEN = {  # what else a class must be given
+    **{"primal": primal.OCG(), "dual": dual.RegularizedAscent(1.0, 0.1), "rule": dual.Penalty(1.0), "step": 0.1},
+    **{"learner": learners.Stay(), "slater": 0.2, "safe": np.zeros(2), "limit": 1.0, "cap": 1.0, "rounds": 5},
+    **{"theta": 1.0, "mu": 0.1, "rate": 1.0, "mixing": 1.0, "drain": 1.0, "margin": 1.0},
+}
+TOGETHER = ("RegularizedAscent", "DriftPotential", "OFW")  # take all of their numbers, or none
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_no_part_takes_anything_for_an_argument(name):
+    part = PARTS[name]
+    arguments = inspect.signature(part).parameters
+    needed = [x for x, each in arguments.items() if each.default is each.empty or part.__name__ in TOGETHER]
+    given = {x: GIVEN[x] for x in needed if x in GIVEN}
+    for argument in arguments:
+        for value in ("x", float("nan"), 1j, object(), {"a": 1.0, "b": "x"}):
+            with pytest.raises(cx.LearnerError) as caught:
+                part(**{**given, argument: value})
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name, wrong, sentence",
+    [
+        ("primal.OFW", {"rate": "x", "mixing": 1.0}, "rate must be a number, got 'x'"),
+        ("primal.OFW", {"rate": 1.0, "mixing": [1, 2]}, "mixing must be one number, got [1, 2]"),
+        ("primal.MFW", {"perturbation": ["ball"]}, "perturbation must be one of cube, centred, ball, got ['ball']"),
+        ("primal.MORGFW", {"sample": 3}, "sample must be callable as sample(round, key), got 3"),
+        ("primal.SFTPL", {"smooth": 1}, "smooth must be True or False, got 1"),
+        ("dual.Penalty", {"zeta": float("nan")}, "zeta must be positive and finite, got nan"),
+        ("dual.ExponentialPotential", {"loss_weight": None}, "loss_weight must be a number, got None"),
+        ("dual.DriftPotential", {"rate": 1.0, "drain": [], "margin": 1.0}, "drain must be one number, got []"),
+        ("dual.RegularizedAscent", {"theta": -1.0, "mu": -0.5}, "theta must lie in [0, inf], got -1.0"),
+        ("dual.RegularizedAscent", {"theta": 2.0, "mu": 1.0}, "theta * mu must lie in [0, 1], got theta=2.0 and mu=1"),
+        ("dual.VirtualQueue", {"loss_weight": 0.0}, "loss_weight must be positive and finite, got 0.0"),
+    ],
+)
+def test_arguments_get_a_sentence_that_names_them(name, wrong, sentence):
+    with pytest.raises(cx.LearnerError, match=re.escape(sentence)):
+        PARTS[name](**wrong)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def test_every_example_is_tested_here():
         "budget_pacing",
         "portfolio",
         "routing",
+        "production",
     }
 
 
@@ -99,6 +100,14 @@ def test_pacing_spends_its_budget_and_the_proven_constants_overspend(show):
     assert abs(spent["Auto"] - 1) < 0.02
     assert spent["Algorithm 1 + OCG, as proven"] > 1.5
     assert best.gap < 1e-3 * abs(best.value)
+
+
+def test_production_goes_on_after_a_kill_and_spends_its_budget(show, monkeypatch):
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")  # as here, in the process that is killed
+    killed, found, history = show("production", 120)
+    assert 60 <= killed <= found <= killed + 1 and len(history) == 120
+    budget = float(load("production").INSTANCE.environment.budget)
+    assert abs(history["constraint_violation"][-1]) < 0.05 * 120 * budget  # 0.01 measured
 
 
 def test_portfolio_states_turnover_from_the_true_holdings(show):
@@ -160,7 +169,7 @@ def test_citation_is_one_bibtex_entry(name):
 
 
 def test_readme_example_runs_as_printed(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    code, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     done = run(["-c", code], tmp_path)
     assert done.returncode == 0, done.stderr
     regret, gap = float(done.stdout.split()[0]), float(done.stdout.split()[-1])

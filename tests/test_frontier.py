@@ -1,6 +1,7 @@
 """The proven frontier, played: each method's inequality on adversaries that see the decision, and each method against a
 plain NumPy loop. Ratios measured/bound in comments are the largest seen."""
 
+import itertools
 import math
 from typing import ClassVar
 
@@ -13,7 +14,8 @@ from jaxtyping import Array, Float
 import cocoax as cx
 from cocoax import theory
 from cocoax.errors import LearnerError, ProblemError
-from test_transcriptions import (
+from slow_tools import slow_but
+from transcription_tools import (
     DOMAINS,
     LIPSCHITZ,
     PROJECTIONS,
@@ -138,7 +140,7 @@ def regrets(name, method, environments, horizons=HORIZONS):
     return np.cumsum(loss, 1) - best(np.cumsum(cost, 1)), np.cumsum((cost**2).sum(-1), 1), cost, played
 
 
-@pytest.mark.parametrize("name", GROUNDS)
+@pytest.mark.parametrize("name", slow_but(["simplex"], GROUNDS))
 def test_ofw_obeys_its_constant_and_its_second_order_form(name):
     diameter = float(GROUNDS[name][0].diameter(2))
     regret, _, _, _ = regrets(name, cx.primal.OFW(), adversaries(name))
@@ -159,7 +161,7 @@ def test_ofw_obeys_its_constant_and_its_second_order_form(name):
 
 
 @pytest.mark.parametrize("largest", [0, 3])
-@pytest.mark.parametrize("name", GROUNDS)
+@pytest.mark.parametrize("name", slow_but(["simplex"], GROUNDS))
 def test_adaptive_primals_obey_after_every_round_with_gradients_of_any_size(name, largest):
     diameter = float(GROUNDS[name][0].diameter(2))
     for method in (cx.primal.AdaOFW(), cx.primal.AdaGrad()):
@@ -171,7 +173,7 @@ def test_adaptive_primals_obey_after_every_round_with_gradients_of_any_size(name
         np.testing.assert_allclose(growth, factor * diameter, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", GROUNDS)
+@pytest.mark.parametrize("name", slow_but(["simplex"], GROUNDS))
 def test_loo_bogd_obeys_on_every_interval_at_seven_lmos_a_round(name):
     diameter = float(GROUNDS[name][0].diameter(2))
     best = GROUNDS[name][1]
@@ -226,7 +228,7 @@ class Grudge(cx.Environment):
         return (t + 1, decision), {"cost": unit(push)}
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0, 0.0])
+@pytest.mark.parametrize("sign", slow_but([1.0], [1.0, -1.0, 0.0]))
 def test_adamfw_obeys_in_the_mean_after_every_round(sign):
     rounds, seeds = 64, 200
     domain = cx.domains.L2Ball(3, radius=1.0)
@@ -266,7 +268,7 @@ def learner_duels(name, learner, constraints, seed):
     return np.cumsum(loss, 1) - best(slopes) + offsets, values, weights, float(domain.diameter(2)), reach
 
 
-CASES = [("simplex", 3), ("box", 1)]
+CASES = slow_but([("simplex", 3)], [("simplex", 3), ("box", 1)])
 
 
 @pytest.mark.parametrize("beta, theta_scale", [(0.0, 1.0), (0.25, 1.0), (0.0, 0.5), (0.1, 0.3)])
@@ -574,7 +576,7 @@ def test_a_closed_pair_is_close_and_no_further_from_any_point(name):
             assert np.sum((after - z) ** 2) <= np.sum((y - z) ** 2) + 1e-9
 
 
-@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("name", slow_but(["simplex", "nuclear ball"], DOMAINS))
 def test_primals_are_their_transcriptions(name):
     domain, lmo, start, diameter = DOMAINS[name]
     rounds = some_rounds(domain.shape, 1, seed=10)
@@ -598,7 +600,7 @@ def test_primals_are_their_transcriptions(name):
 
 
 @pytest.mark.parametrize("beta, theta_scale", [(0.0, 0.01), (0.2, 0.003)])
-@pytest.mark.parametrize("constraints", [1, 3])
+@pytest.mark.parametrize("constraints", slow_but([3], [1, 3]))
 def test_pdofw_is_its_transcription(constraints, beta, theta_scale):
     domain, lmo, start, diameter = SIMPLEX
     rounds = some_rounds(domain.shape, constraints, seed=11)
@@ -622,8 +624,9 @@ def on_the_worst(values, weight):
     return weight * worst / worst.sum() if values.max() > 0 else np.zeros_like(values)
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize(
+    "name, constraints", slow_but([("simplex", 3), ("nuclear ball", 1)], itertools.product(DOMAINS, [1, 3]))
+)
 def test_penofw_is_its_transcription(name, constraints):
     domain, lmo, start, diameter = DOMAINS[name]
     rounds, beta = some_rounds(domain.shape, constraints, seed=12), 0.1
@@ -638,7 +641,7 @@ def bases(start, diameter, lmo, project):
     yield cx.primal.AdaGrad(), ada_grad(project, start, diameter), math.sqrt(2)
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
+@pytest.mark.parametrize("constraints", slow_but([3], [1, 3]))
 def test_lyap_hard_is_its_transcription(constraints):
     (domain, lmo, start, diameter), project = SIMPLEX, PROJECTIONS["simplex"][1]
     rounds = some_rounds(domain.shape, constraints, seed=13)
@@ -655,7 +658,7 @@ def test_lyap_hard_is_its_transcription(constraints):
 
 
 @pytest.mark.parametrize("kind", ["LyapStoch", "LyapPred"])
-@pytest.mark.parametrize("constraints", [1, 3])
+@pytest.mark.parametrize("constraints", slow_but([3], [1, 3]))
 def test_drift_potentials_are_their_transcription(constraints, kind):
     (domain, lmo, start, diameter), project = SIMPLEX, PROJECTIONS["simplex"][1]
     rounds = some_rounds(domain.shape, constraints, seed=14)
@@ -714,7 +717,13 @@ def test_adamfw_is_its_transcription():
 # Epochs that double
 
 
-@pytest.mark.parametrize("learner", [cx.learners.PDOFW(theta_scale=0.01), cx.learners.PDMFW(perturbation="ball")])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        cx.learners.PDOFW(theta_scale=0.01),
+        pytest.param(cx.learners.PDMFW(perturbation="ball"), marks=pytest.mark.slow),
+    ],
+)
 def test_each_epoch_is_the_learner_alone(learner):
     domain = SIMPLEX[0]
     rounds = some_rounds(domain.shape, 2, seed=16)

@@ -16,9 +16,9 @@ import pytest
 from scipy import stats
 
 import cocoax as cx
+from cocoax._fingerprint import fingerprint
 from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study, _games, statistics
-from cocoax.lab._fingerprint import fingerprint
 from cocoax.lab._games import capacity_of
 from cocoax.lab.progress import Reporter
 from cocoax.lab.sources import learner_key
@@ -86,6 +86,13 @@ def test_learners_that_cannot_play_are_named(finished):
     study = small(problems={"bare": (problem, jnp.ones((20, 3)))}, seeds=[0], horizons=[5]).run(quiet=True)
     reasons = dict(zip(study.table()["learner"], study.table()["reason"]))
     assert "lipschitz" in reasons["OCG"] and reasons["stay"] is None
+
+
+def test_what_play_refuses_a_study_refuses():
+    unsafe = cx.learners.Capped(cx.learners.Stay(), safe=2 * np.ones(4), limit=1.0, bound=1.0)
+    study = small(learners={"stay": LEARNERS["stay"], "unsafe": unsafe}, seeds=[0], horizons=[5]).run(quiet=True)
+    reasons = dict(zip(study.table()["learner"], study.table()["reason"]))
+    assert "safe must lie in the domain" in reasons["unsafe"] and reasons["stay"] is None
 
 
 def test_a_problem_that_cannot_be_met_has_no_regret_but_a_violation():

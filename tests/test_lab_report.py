@@ -9,7 +9,9 @@ import types
 from html.parser import HTMLParser
 from pathlib import Path
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
@@ -17,14 +19,27 @@ import scipy.stats
 
 import cocoax as cx
 from cocoax.lab import Study, statistics
-from cocoax.lab._facts import changed
+from cocoax.lab._facts import changed, described
 from cocoax.lab._games import Batch
 from cocoax.lab._rows import FIGURES
 from cocoax.lab.figures import draw_horizons, plot, styles
 from cocoax.lab.report import write_report
+from cocoax.primal import perturbation
 
 HORIZONS, SEEDS = [10, 20, 40], [0, 1, 2, 3]
 RATES = {"regret": {"DPP": 0.25, "PDOGD, tuned": 0.5}, "violation": {"DPP": 0.5, "PDOGD, tuned": 0.75}}
+WRITTEN = [
+    cx.learners.LyapStoch(cx.primal.AdaGrad(), scale=0.5),
+    cx.learners.LyapHard(),
+    cx.learners.PDMFW(beta=0.25, perturbation="centred"),
+    cx.learners.Auto(memory=50),
+    cx.learners.Anytime(cx.learners.Liakopoulos(window=3), first=8),
+    cx.learners.Castiglioni(0.25, cx.primal.Tracked(cx.primal.steps.Distance(weighted=False), atoms=4)),
+    cx.learners.FWCSOA(0.5, margin_scale=0.125),
+    cx.learners.Blocks(cx.primal.FTPL("cube"), cx.dual.RegularizedAscent(0.5, 0.25)),
+    cx.learners.PrimalDual(cx.primal.SFTPL(smooth=True), cx.dual.DriftPotential(0.5, 0.25, 2.0)),
+    cx.learners.PrimalDual(cx.primal.OFW(0.5, 2.0), cx.dual.Hard(cx.dual.ExponentialPotential(0.25))),
+]
 SCREENSHOTS = Path(__file__).parent.parent / "out" / "screenshots"
 
 
@@ -300,9 +315,20 @@ def test_changed_parameters_are_found_in_parts():
         "beta": "0.125",
         "theta_scale": "0.5",
     }
-    assert changed(learners.PDMFW(perturbation="centred")) == {"primal.noise": "Centred()"}
+    assert changed(learners.PDMFW(perturbation="centred")) == {"perturbation": "Centred()"}
+    assert changed(learners.LyapStoch(scale=0.5)) == {"scale": "0.5"}
+    assert changed(learners.Auto(memory=50)) == {"memory": "50"}
+    other = eqx.tree_at(lambda each: each.dual.gain, learners.Auto(), jnp.asarray(0.5))
+    assert changed(other) == {"dual.gain": "0.5"} and "gain=0.5" in described(other)
     pair = learners.PrimalDual(cx.primal.OCG(), cx.dual.RegularizedAscent(theta=0.5, mu=0.25))
     assert changed(pair) == {"dual.theta": "0.5", "dual.mu": "0.25"}
+
+
+@pytest.mark.parametrize("learner", WRITTEN)
+def test_learners_are_described_as_one_writes_them(learner):
+    names = [vars(module) for module in (cx.learners, cx.primal, cx.primal.steps, perturbation, cx.dual)]
+    again = eval(described(learner), {name: each for each in names for name, each in each.items()})
+    assert eqx.tree_equal(again, learner)
 
 
 def test_files_beside_the_page(study, report, stored):

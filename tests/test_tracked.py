@@ -1,6 +1,7 @@
 """Tracked: its theorem in every game, its two points against plain NumPy, and its step rules against their formulas."""
 
 import functools
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex
 from cocoax.primal import Tracked, steps
 from cocoax.primal.tracking import Tracker
 from cocoax.testing import check_domain
+from slow_tools import slow_but
 
 GAMES, ROUNDS = 64, 250
 LOWER, UPPER = np.array([-1.0, 0.0, 0.5]), np.array([1.0, 2.0, 0.75])
@@ -30,6 +32,11 @@ GROUNDS = {  # the domain; min_x <c, x>; what matters of a direction
         lambda c: c,
     ),
 }
+
+with_atoms = pytest.mark.parametrize(
+    "name, atoms",
+    slow_but([("simplex", 0), ("simplex", 8), ("nuclear ball", 8)], itertools.product(GROUNDS, [0, 8])),
+)
 
 
 def linear_loss(x, r):
@@ -105,8 +112,7 @@ def regrets(name, game):
     return np.cumsum(game["loss"], axis=1) - best(np.cumsum(cost, axis=1)), sizes
 
 
-@pytest.mark.parametrize("atoms", [0, 8])
-@pytest.mark.parametrize("name", GROUNDS)
+@with_atoms
 def test_regret_is_below_its_bound_after_every_round(name, atoms):
     regret, sizes = regrets(name, default_games(name, atoms))
     diameter = float(GROUNDS[name][0].diameter(2))
@@ -116,8 +122,7 @@ def test_regret_is_below_its_bound_after_every_round(name, atoms):
     assert np.max(regret / bound) > 0.1  # the games are hard: the target alone loses up to 0.37 of the bound
 
 
-@pytest.mark.parametrize("atoms", [0, 8])
-@pytest.mark.parametrize("name", GROUNDS)
+@with_atoms
 def test_constant_steps_keep_their_bound(name, atoms):
     domain, _, _ = GROUNDS[name]
     diameter, sizes = float(domain.diameter(2)), np.geomspace(1e-4, 10, GAMES)
@@ -133,8 +138,7 @@ def test_constant_steps_keep_their_bound(name, atoms):
     assert np.max(regret / bound) > 0.1
 
 
-@pytest.mark.parametrize("atoms", [0, 8])
-@pytest.mark.parametrize("name", GROUNDS)
+@with_atoms
 def test_the_decision_is_never_half_a_diameter_from_its_target(name, atoms):
     tracker = default_games(name, atoms)["tracker"]
     lag = np.sqrt(((tracker.point - tracker.target) ** 2).reshape(GAMES, ROUNDS, -1).sum(-1))
@@ -142,12 +146,12 @@ def test_the_decision_is_never_half_a_diameter_from_its_target(name, atoms):
     assert lag.max() > 0
 
 
-@pytest.mark.parametrize("name", GROUNDS)
+@pytest.mark.parametrize("name", slow_but(["simplex", "nuclear ball"], GROUNDS))
 def test_a_round_asks_one_lmo(name):
     assert np.all(default_games(name, 8)["lmo_calls"] == 1)
 
 
-@pytest.mark.parametrize("name", GROUNDS)
+@pytest.mark.parametrize("name", slow_but(["simplex", "nuclear ball"], GROUNDS))
 def test_decisions_are_the_combinations_that_are_kept(name):
     domain, _, _ = GROUNDS[name]
     tracker = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), default_games(name, 8)["tracker"])
@@ -173,8 +177,10 @@ def pulled(domain, starts, targets, slack, atoms):
     return jax.vmap(lambda x, y: Tracker.begin(domain, x, atoms).follow(domain, y, slack).target)(starts, targets)
 
 
-@pytest.mark.parametrize("slack", [0.0, 0.1])
-@pytest.mark.parametrize("name", GROUNDS)
+@pytest.mark.parametrize(
+    "name, slack",
+    slow_but([("simplex", 0.0), ("simplex", 0.1), ("nuclear ball", 0.0)], itertools.product(GROUNDS, [0.0, 0.1])),
+)
 def test_no_point_of_the_set_loses_by_a_pull(name, slack):
     domain, _, _ = GROUNDS[name]
     rng, count = np.random.default_rng(2), 300
@@ -308,6 +314,14 @@ def test_any_optimiser_of_optax_is_a_step():
     adam = one_game(domain, Tracked(optax.adam(0.1)), costs)
     assert np.all(jax.vmap(domain.contains)(adam.decisions))
     assert np.abs(adam.decisions - ours.decisions).max() > 0.1
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "polyak_sgd"])
+def test_optimisers_that_need_losses_are_told_so(name):
+    optax = pytest.importorskip("optax")
+    domain, costs = ProbabilitySimplex(3), np.ones((4, 3))
+    with pytest.raises(cx.LearnerError, match=r"no more than gradients and parameters, but TypeError: .*; give"):
+        one_game(domain, Tracked(getattr(optax, name)()), costs)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The methods against plain NumPy loops, written from the mathematics and sharing no code with the library."""
 
+import itertools
 import math
 
 import jax
@@ -8,99 +9,33 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-
-ROUNDS = 50  # OCG's blocks are 14, 14, 14 and 8 rounds long; ORGFW's 8 and, at the end, 2
-LIPSCHITZ = 3.0  # a parameter of the methods; nothing here needs it to be true
-SMOOTHNESS = 1.5
-
-# The problem: f = |x - y|^2 / 2 + <c, x> and g_i = <a_i, x> + |x|^2 / 4 - b
-
-
-def loss(x, r):
-    return 0.5 * jnp.sum((x - r["y"]) ** 2) + jnp.vdot(r["c"], x)
-
-
-def constraint(x, r):
-    return jax.vmap(lambda a: jnp.vdot(a, x))(r["a"]) + 0.25 * jnp.sum(x**2) - r["b"]
-
-
-def loss_gradient(x, r):
-    return x - r["y"] + r["c"]
-
-
-def constraint_values(x, r):
-    return np.array([np.sum(a * x) + 0.25 * np.sum(x**2) - r["b"] for a in r["a"]])
-
-
-def weighted_gradient(x, r, weights, loss_weight=1.0):
-    return loss_weight * loss_gradient(x, r) + sum(w * (a + 0.5 * x) for w, a in zip(weights, r["a"]))
-
-
-def some_rounds(shape, constraints, seed=0):
-    rng = np.random.default_rng(seed)
-    return {
-        "y": rng.normal(size=(ROUNDS, *shape)),
-        "c": rng.normal(size=(ROUNDS, *shape)),
-        "a": rng.normal(size=(ROUNDS, constraints, *shape)) + 0.5,
-        "b": rng.uniform(-0.8, 0.2, ROUNDS),
-    }
-
-
-def one_by_one(rounds):
-    return [{name: values[t] for name, values in rounds.items()} for t in range(ROUNDS)]
-
-
-# The domains: linear minimisation, projection, Euclidean diameter
-
-
-def simplex_lmo(c):
-    return np.eye(len(c))[np.argmin(c)]
-
-
-def simplex_projection(x):
-    """By bisection on the level, not by sorting."""
-    low, high = x.min() - 1, x.max()
-    for _ in range(200):
-        level = (low + high) / 2
-        low, high = (level, high) if np.maximum(x - level, 0).sum() > 1 else (low, level)
-    return np.maximum(x - (low + high) / 2, 0)
-
-
-def ball_lmo(c):
-    return -2 * c / np.linalg.norm(c)
-
-
-def nuclear_lmo(c):
-    u, _, vt = np.linalg.svd(c)
-    return -1.5 * np.outer(u[:, 0], vt[0])
-
-
-LOWER, UPPER = np.array([-1.0, 0.0, 0.5]), np.array([1.0, 2.0, 0.75])
-SIMPLEX = (cx.domains.ProbabilitySimplex(5), simplex_lmo, np.full(5, 0.2), math.sqrt(2))
-BALL = (cx.domains.L2Ball(4, radius=2.0), ball_lmo, np.zeros(4), 4.0)
-NUCLEAR = (cx.domains.NuclearNormBall((3, 4), 1.5, method="exact"), nuclear_lmo, np.zeros((3, 4)), 3.0)
-DOMAINS = {"simplex": SIMPLEX, "l2 ball": BALL, "nuclear ball": NUCLEAR}
-BOX = (
-    cx.domains.Box(LOWER, UPPER),
-    lambda x: np.clip(x, LOWER, UPPER),
-    (LOWER + UPPER) / 2,
-    np.linalg.norm(UPPER - LOWER),
+from slow_tools import slow_but
+from transcription_tools import (
+    DOMAINS,
+    LIPSCHITZ,
+    PROJECTIONS,
+    ROUNDS,
+    SIMPLEX,
+    SMOOTHNESS,
+    assert_same_game,
+    ball_constant,
+    constraint,
+    constraint_values,
+    inner_loop,
+    loss,
+    one_by_one,
+    play,
+    some_rounds,
+    weighted_gradient,
 )
-PROJECTIONS = {"box": BOX, "simplex": (SIMPLEX[0], simplex_projection, *SIMPLEX[2:])}
 
-
-def play(domain, learner, rounds, constraints):
-    regularity = cx.Regularity(lipschitz=LIPSCHITZ, smoothness=SMOOTHNESS)
-    problem = cx.Problem(domain, loss, constraint, constraints=constraints, regularity=regularity)
-    return cx.play(problem, learner, rounds, key=jax.random.key(0), keep_decisions=True)
-
-
-def assert_same_game(game, plays, multipliers, tol=1e-10, least=0.05):
-    np.testing.assert_allclose(game.multiplier, multipliers, rtol=tol, atol=tol)
-    np.testing.assert_allclose(game.decisions, plays[:ROUNDS], rtol=tol, atol=tol)
-    np.testing.assert_allclose(game.decision, plays[ROUNDS], rtol=tol, atol=tol)
-    assert np.max(multipliers) > least  # else the dual was never tested
-
+on_domains = pytest.mark.parametrize(
+    "name, constraints",
+    slow_but([("simplex", 3), ("l2 ball", 1), ("nuclear ball", 1)], itertools.product(DOMAINS, [1, 3])),
+)
+with_projections = pytest.mark.parametrize(
+    "name, constraints", slow_but([("box", 3), ("simplex", 1)], itertools.product(PROJECTIONS, [1, 3]))
+)
 
 # Algorithm 1
 
@@ -147,8 +82,7 @@ def algorithm_1(block, slope, block_length, rounds, start, diameter, lmo, constr
 
 
 @pytest.mark.parametrize("beta, theta_scale", [(0.0, 0.003), (1 / 6, 0.01)])
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", DOMAINS)
+@on_domains
 def test_algorithm_1_with_ocg_is_its_transcription(name, constraints, beta, theta_scale):
     domain, lmo, start, diameter = DOMAINS[name]
     rounds = some_rounds(domain.shape, constraints)
@@ -159,8 +93,7 @@ def test_algorithm_1_with_ocg_is_its_transcription(name, constraints, beta, thet
     assert_same_game(play(domain, learner, rounds, constraints), *expected)
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", DOMAINS)
+@on_domains
 def test_algorithm_1_with_orgfw_is_its_transcription(name, constraints):
     domain, lmo, start, diameter = DOMAINS[name]
     rounds = some_rounds(domain.shape, constraints, seed=1)
@@ -171,14 +104,6 @@ def test_algorithm_1_with_orgfw_is_its_transcription(name, constraints):
 
 
 # Algorithm 2, fed with the library's own coins
-
-
-def inner_loop(start, vertices):
-    """x^1, .., x^{K+1} by x^{k+1} = x^k + 2 (v^k - x^k) / (k + 1)."""
-    points = [start]
-    for k, vertex in enumerate(vertices, start=1):
-        points.append(points[-1] + 2 / (k + 1) * (vertex - points[-1]))
-    return points
 
 
 @pytest.mark.parametrize("count", [1, 2, 9])
@@ -204,10 +129,6 @@ def test_the_weights_of_mfw_are_2k_over_k_k_plus_1_and_sum_to_one(count):
     gammas = 2 / (k + 1)
     products = [gammas[j] * np.prod(1 - gammas[j + 1 :]) for j in range(count)]
     np.testing.assert_allclose(weights, products, rtol=1e-12)
-
-
-def ball_constant(d):
-    return math.gamma(d / 2 + 1) / (math.sqrt(math.pi) * math.gamma((d + 1) / 2))
 
 
 @pytest.mark.parametrize(
@@ -306,8 +227,7 @@ def test_the_gradient_estimates_of_morgfw_are_their_recursion(sample):
 # Baselines with projections
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", PROJECTIONS)
+@with_projections
 def test_pdogd_is_its_transcription(name, constraints):
     domain, project, x, diameter = PROJECTIONS[name]
     rounds, theta_scale = some_rounds(domain.shape, constraints, seed=4), 0.05
@@ -325,8 +245,7 @@ def test_pdogd_is_its_transcription(name, constraints):
     assert_same_game(game, plays, multipliers)
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", PROJECTIONS)
+@with_projections
 def test_adaptive_pdogd_is_its_transcription(name, constraints):
     domain, project, x, diameter = PROJECTIONS[name]
     rounds = some_rounds(domain.shape, constraints, seed=6)
@@ -344,8 +263,7 @@ def test_adaptive_pdogd_is_its_transcription(name, constraints):
     assert_same_game(game, plays, multipliers, least=1e-3)  # at theory's theta multipliers are small
 
 
-@pytest.mark.parametrize("constraints", [1, 3])
-@pytest.mark.parametrize("name", PROJECTIONS)
+@with_projections
 def test_dpp_is_its_transcription(name, constraints):
     domain, project, x, _ = PROJECTIONS[name]
     rounds = some_rounds(domain.shape, constraints, seed=5)

@@ -15,6 +15,8 @@ from .errors import InfeasibleError as InfeasibleError
 from .errors import LabError as LabError
 from .errors import LearnerError as LearnerError
 from .errors import ProblemError as ProblemError
+from .errors import SessionError as SessionError
+from .errors import SessionWarning as SessionWarning
 from .game import Game as Game
 from .hindsight import Comparator as Comparator
 from .hindsight import hindsight as hindsight
@@ -24,6 +26,7 @@ from .minimize import minimize as minimize
 from .play import play as play
 from .problem import Problem as Problem
 from .problem import Regularity as Regularity
+from .session import Session as Session
 
 __version__ = "0.1.0"
 

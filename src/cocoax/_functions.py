@@ -26,7 +26,7 @@ def function_of(function, name, *arguments) -> Any:
 
 
 def loss_value(function, x, round) -> Float[Array, ""]:
-    loss = _as_array(_call(function, "loss", x, round), "loss(x, round) must return one number")
+    loss = as_array(call(function, "loss", x, round), "loss(x, round) must return one number")
     if loss.shape != ():
         raise ProblemError(f"loss must return one number, got shape {loss.shape}; sum it")
     return loss
@@ -34,7 +34,7 @@ def loss_value(function, x, round) -> Float[Array, ""]:
 
 def constraint_values(function, name, names, *arguments) -> Float[Array, " m"]:
     """All values of a constraint function; those of a dict in the order of the names."""
-    answer = _call(function, name, *arguments)
+    answer = call(function, name, *arguments)
     expected = f"{name} must return a number, a vector or a dict of numbers"
     if isinstance(answer, dict):
         if set(answer) != set(names):
@@ -42,8 +42,8 @@ def constraint_values(function, name, names, *arguments) -> Float[Array, " m"]:
                 f"{name} returned the names {sorted(answer)}, but the problem expects {sorted(names)}; give "
                 f"Problem(constraints={tuple(answer)})"
             )
-        return jnp.stack([_as_array(answer[name], expected) for name in names])
-    values = _as_array(answer, expected)
+        return jnp.stack([as_array(answer[name], expected) for name in names])
+    values = as_array(answer, expected)
     values = values[None] if len(names) == 1 and values.shape == () else values
     if values.shape != (len(names),):
         found = f"shape {values.shape}" if values.shape else "1 value"
@@ -54,12 +54,14 @@ def constraint_values(function, name, names, *arguments) -> Float[Array, " m"]:
     return values
 
 
-def _call(function, name, *arguments):
+def call(function, name, *arguments) -> Any:
+    """What a user's function returns, unless it cannot be compiled."""
     with check.traceable(name, ProblemError, f"write {name} with jax.numpy"):
         return function(*arguments)
 
 
-def _as_array(answer, expected) -> Array:
+def as_array(answer, expected) -> Array:
+    """An answer as the numbers that it is."""
     try:
         return jnp.asarray(answer)
     except (TypeError, ValueError):

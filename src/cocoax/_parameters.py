@@ -1,10 +1,19 @@
 """Hyperparameters as arrays, so that changing them compiles nothing; checked where they can be seen."""
 
+from typing import Any
+
+import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from . import _check as check
 from . import _tree as tree
 from .errors import LearnerError
+
+
+def argument(name) -> Any:
+    """A field that is not called what the class takes: there is a method of that name, or none would guess it."""
+    return eqx.field(metadata={"argument": name})
 
 
 def parameter(value, name, low, high, why=""):
@@ -19,6 +28,18 @@ def positive_parameter(value, name):
     if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
         raise LearnerError(f"{name} must be positive and finite, got {value}")
     return jnp.asarray(value, float)
+
+
+def optional_parameter(value, name):
+    """A factor, or None where a theorem is to choose it."""
+    return None if value is None else positive_parameter(value, name)
+
+
+def flag(value, name) -> bool:
+    """One of two ways to do a thing; never traced."""
+    if not isinstance(value, bool | np.bool_):
+        raise LearnerError(f"{name} must be True or False, got {check.described(value)}")
+    return bool(value)
 
 
 def rounds_remembered(memory):

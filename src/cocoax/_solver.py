@@ -14,6 +14,8 @@ import numpy as np
 from ._hull import Hull, Pieces
 
 _SMOOTH_STEPS = 2000
+_STANDSTILL = 200  # smooth steps that do not narrow the gap: they are too small for the accuracy of steps
+_CLOSE = 100  # times the precision: a gap that no other method would close either
 _BUNDLE_STEPS = 1000
 _MOST_CUTS = 120
 _MOST_CALLS = 50_000  # of the LMO
@@ -147,7 +149,12 @@ class Solver:
         def value(at):  # of the subproblem's loss, F + <lambda_k, G - G_k>
             return at.loss + multiplier @ error(at)
 
-        for _ in range(_SMOOTH_STEPS):
+        gap = np.inf
+        for number in range(1, _SMOOTH_STEPS + 1):
+            if number % _STANDSTILL == 0:
+                before, gap = gap, self.best.loss - self.lower
+                if 0.9 * before < gap <= _CLOSE * self.precision and self.best_violation <= self.tol:
+                    return True
             phi, slope = value(y), y.slope - multiplier @ jacobian
             while True:
                 step = self._step(slope, L, y.point, none, guess)

@@ -9,9 +9,10 @@ import numpy as np
 from jax.tree_util import keystr, tree_leaves_with_path
 
 from . import _check as check
-from .errors import LearnerError
+from . import _tree as tree
+from .errors import DomainError, LearnerError, ProblemError
 from .game import Game
-from .learners.base import Horizon
+from .learners.base import Horizon, first_decision
 
 
 class Progress(eqx.Module):
@@ -32,6 +33,20 @@ def begin(problem, learner, environment, key, horizon, start):
         return state
     init_key, emit_key = jax.random.split(environment_key)
     return Progress(state, environment.init(init_key), emit_key, jnp.zeros((), jnp.int32))
+
+
+def checked_start(problem, start):
+    """A first decision to begin from, if one is given."""
+    if start is None:
+        return None
+    start = first_decision(problem, start)
+    try:
+        inside = problem.domain.contains(start, 1e-4)
+    except DomainError:  # a domain need not be able to tell
+        return start
+    if not tree.is_traced(inside) and not bool(inside):
+        raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
+    return start
 
 
 def checked_state(problem, learner, environment, state):

@@ -106,7 +106,8 @@ def _race_arena(out, resume, quiet, helper, problems, horizons, seeds):
     from .lab import arena
 
     names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
-    study = arena.arena_study(out, seeds=range(seeds or 10), horizons=_numbers(horizons), names=names)
+    reported = range(arena.FIRST_SEED, arena.FIRST_SEED + (seeds or 10))
+    study = arena.arena_study(out, seeds=reported, horizons=_numbers(horizons), names=names)
     _finish(study, quiet, helper, title="The arena")
     if not helper:
         text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))

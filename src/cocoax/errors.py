@@ -31,3 +31,11 @@ class InfeasibleError(CocoaxError):
 
 class LabError(CocoaxError):
     """A study, a file or a command that cannot be run as it was given."""
+
+
+class SessionError(CocoaxError):
+    """A round, a ticket or a file that a session refuses; what it had acknowledged before still stands."""
+
+
+class SessionWarning(UserWarning):
+    """Something that a session noticed and lived through."""

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from . import _check as check
 from . import _tree as tree
 from ._rounds import number_of_rounds
-from ._state import Progress, begin, checked_state
+from ._state import Progress, begin, checked_start, checked_state
 from .environment import Environment, emitted
 from .errors import DomainError, LearnerError, ProblemError
 from .game import Game
-from .learners.base import AbstractLearner, Horizon, Outcome, first_decision
+from .learners.base import AbstractLearner, Horizon, Outcome
 from .problem import Problem
 
 
@@ -76,7 +76,7 @@ def play(
         check.random_key(key, "play", LearnerError)
         horizon = Horizon(length) if horizon is None else horizon
         horizon = horizon if isinstance(horizon, Horizon) else Horizon(horizon)
-        start = _checked_start(problem, start)
+        start = checked_start(problem, start)
         learner.check(problem)
         state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
     _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
@@ -155,19 +155,6 @@ def _environment_length(learner, horizon, state):
     if state is not None and int(planned) < 1:
         raise LearnerError("the learner planned for 0 more round(s); start it with a larger horizon=")
     return check.whole(planned, "horizon", LearnerError, low=1)
-
-
-def _checked_start(problem, start):
-    if start is None:
-        return None
-    start = first_decision(problem, start)
-    try:
-        inside = problem.domain.contains(start, 1e-4)
-    except DomainError:  # a domain need not be able to tell
-        return start
-    if not tree.is_traced(inside) and not bool(inside):
-        raise ProblemError("start does not lie in the domain; give a point of it, or leave it out")
-    return start
 
 
 def _check_length(learner, state, length):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import _check as check
+from . import _derivatives as derivatives
 from . import _tree as tree
 from ._functions import constraint_values, function_of, loss_value
 from .domains.base import AbstractDomain, Point
@@ -129,8 +130,8 @@ class Problem(eqx.Module):
     def linearize(self, x: Point, round: Round):
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
-            (loss, constraint), vjp = jax.vjp(lambda point: self.values(point, round), x)
-            return loss, constraint, lambda a, b: vjp((a, b))[0]
+            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self.values(point, round), x)
+            return loss, constraint, lambda a, b: pull_back((a, b))
         loss, constraint = self.values(x, round)
         loss_gradient, constraint_gradients = self.gradients(x, round)
 
@@ -142,17 +143,14 @@ class Problem(eqx.Module):
     def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
         """The gradient of f at x, and those of the constraints along a leading axis."""
         if self.loss_grad is None:
-            loss_gradient = jax.grad(lambda point: self._loss_value(point, round))(x)
+            loss_gradient = derivatives.gradient(lambda point: self._loss_value(point, round), x)
         else:
-            loss_gradient = tree.astype(self.loss_grad(x, round), tree.dtype(x))
-            for got, point in zip(jax.tree.leaves(loss_gradient), jax.tree.leaves(x), strict=True):
-                if got.shape != point.shape:
-                    raise ProblemError(f"loss_grad must return the decision's shape {point.shape}, got {got.shape}")
+            loss_gradient = derivatives.given(self.loss_grad, "loss_grad", x, round)
         if self.constraint_grad is None or self.constraints == 0:
-            constraint_gradients = jax.jacrev(lambda point: self._constraint_values(point, round))(x)
+            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), x)
         else:
-            given = tree.astype(self.constraint_grad(x, round), tree.dtype(x))
-            constraint_gradients = jax.tree.map(self._stacked, given, x)
+            name, several = "constraint_grad", self.constraints
+            constraint_gradients = derivatives.given(self.constraint_grad, name, x, round, several)
         return loss_gradient, constraint_gradients
 
     def curvature(self, x: Point, round: Round, a, b) -> Callable[[Point], Point]:
@@ -174,14 +172,6 @@ class Problem(eqx.Module):
             return tree.where(tree.all_finite(found), found, tree.zeros_like(found))
 
         return finite_product
-
-    def _stacked(self, gradients, point):
-        wanted = (self.constraints, *point.shape)
-        if self.constraints == 1 and gradients.shape == point.shape:
-            return gradients[None]
-        if gradients.shape != wanted:
-            raise ProblemError(f"constraint_grad must return the shape {wanted}, got {gradients.shape}")
-        return gradients
 
     def constants(self, norm, needs, who) -> Regularity:
         """The regularity stated in `norm`, checked to hold what `who` needs."""

@@ -161,7 +161,10 @@ class AbstractDomain(eqx.Module):
 
     def project(self, x: Point) -> Point:
         """The nearest point of X in the l2 norm, where that is cheap and exact."""
-        raise DomainError(f"{type(self).__name__} has no cheap exact projection; choose a projection-free primal")
+        raise DomainError(
+            f"{type(self).__name__} has no cheap exact projection; choose a learner that needs none, such as "
+            "learners.Auto()"
+        )
 
     def intersect(self, A: Point, b) -> "AbstractDomain":
         r"""$X \cap \{x : \langle A_i, x\rangle \le b_i\}$, where a few known hard constraints belong to the set.

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _tree as tree
+from .._parameters import optional_parameter, positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 from .exponential_potential import largest_exponent
@@ -35,16 +35,12 @@ class DriftPotential(AbstractDual):
     predictable: ClassVar[bool] = True
 
     def __init__(self, rate=None, drain=None, margin=None, loss_weight: Any = 1.0):
-        given = {"rate": rate, "drain": drain, "margin": margin}
-        if len({value is None for value in given.values()}) > 1:
+        if len({value is None for value in (rate, drain, margin)}) > 1:
             raise LearnerError("DriftPotential takes rate, drain and margin together, or none")
-        for name, value in {**given, "loss_weight": loss_weight}.items():
-            if not (value is None or tree.is_traced(value) or 0 < value < float("inf")):
-                raise LearnerError(f"{name} must be positive and finite, got {value}")
-        self.rate, self.drain, self.margin = (
-            None if value is None else jnp.asarray(value, float) for value in given.values()
-        )
-        self.loss_weight = jnp.asarray(loss_weight, float)
+        self.rate = optional_parameter(rate, "rate")
+        self.drain = optional_parameter(drain, "drain")
+        self.margin = optional_parameter(margin, "margin")
+        self.loss_weight = positive_parameter(loss_weight, "loss_weight")
 
     @property
     def is_tuned(self):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _tree as tree
+from .._parameters import optional_parameter, positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 
@@ -31,11 +31,8 @@ class ExponentialPotential(AbstractDual):
     predictable: ClassVar[bool] = False
 
     def __init__(self, rate=None, loss_weight: Any = 1.0):
-        for name, value in (("rate", rate), ("loss_weight", loss_weight)):
-            if not (value is None or tree.is_traced(value) or 0 < value < float("inf")):
-                raise LearnerError(f"{name} must be positive and finite, got {value}")
-        self.rate = None if rate is None else jnp.asarray(rate, float)
-        self.loss_weight = jnp.asarray(loss_weight, float)
+        self.rate = optional_parameter(rate, "rate")
+        self.loss_weight = positive_parameter(loss_weight, "loss_weight")
 
     @property
     def is_tuned(self):

@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _tree as tree
+from .._parameters import optional_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 
@@ -23,9 +23,7 @@ class Penalty(AbstractDual):
     predictable: ClassVar[bool] = False
 
     def __init__(self, zeta=None):
-        if not (zeta is None or tree.is_traced(zeta) or 0 < zeta < float("inf")):
-            raise LearnerError(f"zeta must be positive and finite, got {zeta}")
-        self.zeta = None if zeta is None else jnp.asarray(zeta, float)
+        self.zeta = optional_parameter(zeta, "zeta")
 
     @property
     def is_tuned(self):

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
+from .._parameters import parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 
@@ -27,10 +28,10 @@ class RegularizedAscent(AbstractDual):
     def __init__(self, theta=None, mu=None):
         if (theta is None) != (mu is None):
             raise LearnerError("RegularizedAscent takes theta and mu together, or neither")
+        self.theta = None if theta is None else parameter(theta, "theta", 0, float("inf"))
+        self.mu = None if mu is None else parameter(mu, "mu", 0, float("inf"))
         if not (theta is None or mu is None or tree.is_traced(theta, mu) or 0 <= theta * mu <= 1 + 1e-6):
             raise LearnerError(f"theta * mu must lie in [0, 1], got theta={theta} and mu={mu}")
-        self.theta = None if theta is None else jnp.asarray(theta, float)
-        self.mu = None if mu is None else jnp.asarray(mu, float)
 
     @property
     def is_tuned(self):

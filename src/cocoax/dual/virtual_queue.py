@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._parameters import positive_parameter
 from .base import AbstractDual, Weights
 
 
@@ -19,7 +20,7 @@ class VirtualQueue(AbstractDual):
     settles: ClassVar[bool] = True
 
     def __init__(self, loss_weight: Any = 1.0):
-        self.loss_weight = jnp.asarray(loss_weight, float)
+        self.loss_weight = positive_parameter(loss_weight, "loss_weight")
 
     def init(self, constraints, dtype):
         return jnp.zeros(constraints, dtype)

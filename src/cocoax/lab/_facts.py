@@ -69,18 +69,38 @@ class Facts:
 def described(part) -> str:
     """A module as one would write it, with its numbers."""
     if isinstance(part, eqx.Module):
-        values = {field.name: getattr(part, field.name, None) for field in dataclasses.fields(part)}
-        inner = ", ".join(f"{key}={described(value)}" for key, value in values.items() if value is not None)
+        given = arguments(part).items()
+        inner = ", ".join(f"{key}={described(value)}" for key, value in given if value is not None)
         return f"{type(part).__name__}({inner})"
     if eqx.is_array_like(part) and not isinstance(part, bool):
         return f"{float(part):g}" if np.ndim(part) == 0 else np.array2string(np.asarray(part), threshold=6)
     return repr(part) if isinstance(part, str | bool) else getattr(part, "__name__", repr(part))
 
 
+def arguments(part) -> dict[str, Any]:
+    """What its class is to be given for an equal module; its fields, where that cannot be told from them."""
+    fields = _fields(part)
+    try:
+        given = {
+            name: fields[name] if name in fields else getattr(part, name)
+            for name in inspect.signature(type(part)).parameters
+        }
+        again = type(part)(**given)
+    except Exception:  # a class of the user's, which may need anything
+        return fields
+    return given if eqx.tree_equal(again, part) else fields
+
+
+def _fields(part) -> dict[str, Any]:
+    fields = dataclasses.fields(part)
+    return {field.metadata.get("argument", field.name): getattr(part, field.name, None) for field in fields}
+
+
 def changed(part) -> dict[str, str]:
-    """The fields of a learner, and of its parts, that are not what its class chooses when it is not told."""
+    """What a learner, or a part of it, was given that is not what its class chooses when it is not told."""
+    found = arguments(part)
     needed = {
-        name: getattr(part, name, None)
+        name: found.get(name)
         for name, parameter in inspect.signature(type(part)).parameters.items()
         if parameter.default is inspect.Parameter.empty
     }
@@ -97,10 +117,13 @@ def changed(part) -> dict[str, str]:
 
 def _unlike(part, usual) -> dict[str, str]:
     found: dict[str, str] = {}
-    for field in dataclasses.fields(part):
-        value, other = getattr(part, field.name, None), getattr(usual, field.name, None)
+    mine, others = arguments(part), arguments(usual)
+    if mine.keys() != others.keys():
+        mine, others = _fields(part), _fields(usual)
+    for name, value in mine.items():
+        other = others[name]
         if isinstance(value, eqx.Module) and type(value) is type(other):
-            found |= {f"{field.name}.{name}": inner for name, inner in _unlike(value, other).items()}
+            found |= {f"{name}.{inner}": each for inner, each in _unlike(value, other).items()}
         elif described(value) != described(other):
-            found[field.name] = described(value)
+            found[name] = described(value)
     return found

@@ -47,11 +47,14 @@ class Batch:
 
     def __init__(self, drawn: list[Drawn], seeds: list[int]):
         games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
+        self._problems = [each.problem for each in drawn]
         alike = len({_form(game) for game in games}) == 1
         self._parts = [_stacked(group) for group in ([games] if alike else [[game] for game in games])]
 
     def play(self, learner: AbstractLearner, horizon: int) -> Record:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
+        for problem in self._problems:
+            learner.check(problem)
         *arrays, seconds = zip(*(_call(learner, part, horizon) for part in self._parts))
         return Record(*map(np.concatenate, arrays), seconds=float(np.mean(seconds)))
 

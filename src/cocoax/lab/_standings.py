@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 START = "play the start"
 WORSE = 1.05  # times the start's score: what no learner may exceed
 FACTOR = 2.0  # times the best rival's score
-NOTHING_LEFT = 0.01  # of the start's score: below it, ratios to a rival's score say nothing
 SHARE = 0.8  # of the problems, on which the challenger has to be within the factor
 
 
 def standings(study: "Study") -> pl.DataFrame:
     """One row a problem, by mean scores over the seeds; the challenger is the study's first learner.
 
-    - `score`, `start`, `rival`, `rival_score`, `ratio`: at the horizon that rivals were tuned for (the largest one that
+    - `score`, `start`, `rival`, `rival_score`: at the horizon that rivals were tuned for (the largest one that
       was played, if it was not); `rival` is the one with the least score on these seeds.
     - `against_start`: the challenger's score over the start's, at the horizon where that is largest.
     - `slope`, `low`, `high`: of the challenger's score over T, with its interval.
@@ -34,7 +33,9 @@ def standings(study: "Study") -> pl.DataFrame:
     - `falls`: its score per round falls: `high` is below 1. Where scores are not surely positive, so that no slope or
       no interval can be had: the score per round of the largest horizon is below that of the smallest, or below 0
       (better than the comparator), both with the 95% interval of the mean over the seeds.
-    - `within`: its score is at most twice the best rival's, or at most 1% of the start's.
+    - `ratio`: the challenger's score over the rival's; where both are negative (better than the comparator), the
+      rival's over the challenger's; none where only one is.
+    - `within`: its score is at most twice the best rival's; half of it, where that is negative.
     """
     table = statistics.played(study.table())
     challenger = next(iter(study.learners))
@@ -60,12 +61,12 @@ def standings(study: "Study") -> pl.DataFrame:
                 "start": start[at],
                 "rival": rival,
                 "rival_score": best,
-                "ratio": mine[at] / best if best > 0 else math.nan,
+                "ratio": _ratio(mine[at], best),
                 "against_start": against_start,
                 **dict(zip(("slope", "low", "high"), slope)),
                 "safe": against_start <= WORSE,
                 "falls": slope[2] < 1 if math.isfinite(slope[2]) else _falls(games),
-                "within": None if rival is None else mine[at] <= max(FACTOR * best, NOTHING_LEFT * start[at]),
+                "within": None if rival is None else mine[at] <= max(FACTOR * best, best / FACTOR),
             }
         )
     return pl.DataFrame(rows, schema_overrides={"rival": pl.String, "within": pl.Boolean})
@@ -85,7 +86,8 @@ def markdown(study: "Study", command: str) -> str:
     return "\n".join(
         [
             f"`{command}`, cocoax {__version__}, jax {jax.__version__}, "
-            f"{'float64' if jax.config.read('jax_enable_x64') else 'float32'}, {len(study.seeds)} seeds. "
+            f"{'float64' if jax.config.read('jax_enable_x64') else 'float32'}, seeds {min(study.seeds)} to "
+            f"{max(study.seeds)}. "
             "Scores are regret + ⟨λ*, [violation]₊⟩, means over the seeds: lower is better. Rivals have all their "
             f"steps tuned for each problem, at T = {TUNED_HORIZON} on the seeds {TUNING_SEEDS[0]} to "
             f"{TUNING_SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores, with its 95% interval.",
@@ -103,14 +105,20 @@ def _demands(rows, challenger):
     yield f"* {challenger} is worse than playing the start by at most 5%, at every horizon: {_count(rows, 'safe')}."
     yield f"* Its score per round falls as T grows, with the interval: {_count(rows, 'falls')}."
     yield (
-        f"* It is within {FACTOR:g}x of the best rival, or below 1% of the start's score: {_count(judged, 'within')}; "
-        f"{SHARE:.0%} are asked."
+        f"* Its score is at most {FACTOR:g} times the best rival's (half of it, where that is negative: better than "
+        f"the comparator): {_count(judged, 'within')}; {SHARE:.0%} are asked."
     )
 
 
 def _count(rows, demand):
     failed = rows.filter(~pl.col(demand))["problem"].to_list()
     return f"{len(rows) - len(failed)} of {len(rows)}" + (f" (not: {'; '.join(failed)})" if failed else "")
+
+
+def _ratio(score, rival):
+    if score > 0 and rival > 0:
+        return score / rival
+    return rival / score if score < 0 and rival < 0 else math.nan
 
 
 def _by_horizon(means, learner):

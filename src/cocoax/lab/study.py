@@ -13,9 +13,9 @@ import polars as pl
 
 from .. import __version__
 from .. import _check as check
+from .._fingerprint import fingerprint
 from ..errors import CocoaxError, LabError, ProblemError
 from ..learners.base import AbstractLearner
-from ._fingerprint import fingerprint
 from ._games import Batch, chunk_size
 from ._rows import FIGURES, comparator_row, game_rows, refused_rows, stored_comparator
 from .progress import Reporter

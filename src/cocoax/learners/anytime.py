@@ -57,6 +57,9 @@ class Anytime(AbstractLearner):
             raise LearnerError(f"first must be at least 1 round and at most the capacity {capacity}, got {first}")
         self.first = jnp.asarray(first, jnp.int32)
 
+    def check(self, problem):
+        self.learner.check(problem)
+
     def init(self, problem, *, key, horizon=None, start=None):
         return self._begin(problem, jnp.zeros((), jnp.int32), self.first, start, key)
 

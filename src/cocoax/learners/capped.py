@@ -59,7 +59,7 @@ class Capped(AbstractLearner):
         self.learner = check.instance(
             learner, AbstractLearner, LearnerError, "Capped needs one of cocoax.learners first"
         )
-        self.safe = jax.tree.map(jnp.asarray, check.listed(safe))
+        self.safe = jax.tree.map(_entries, check.listed(safe))
         self.limit = _amounts(limit, "limit")
         self.bound = None if bound is None else _amounts(bound, "bound")
         self.margin = _amounts(margin, "margin")
@@ -96,11 +96,8 @@ class Capped(AbstractLearner):
         dtype = state.violation.dtype
         margin, limit = self.margin.astype(dtype), self.limit.astype(dtype)
         rounding = 1 - 16 * jnp.finfo(dtype).eps
-        room = (
-            rounding
-            * (limit - (state.violation - state.lost) + margin)
-            / jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
-        )
+        most = jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
+        room = rounding * (limit - state.violation + margin) / most
         return tree.mix(state.safe, self.learner.decision(state.learner), jnp.clip(room, 0, 1).min(initial=1))
 
     def observe(self, problem, state, round, *, played=None):
@@ -123,6 +120,13 @@ def _contains(domain, point) -> bool:
     except DomainError:
         return True
     return tree.is_traced(found) or bool(found)
+
+
+def _entries(leaf):
+    """A part of the safe decision."""
+    if not (tree.is_traced(leaf) or np.isfinite(check.real(leaf, "safe", LearnerError)).all()):
+        raise LearnerError(f"safe must be finite, got {check.described(leaf)}")
+    return jnp.asarray(leaf)
 
 
 def _amounts(value, name):

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from .. import _check as check
 from .. import theory
+from .._parameters import argument
 from ..dual.drift_potential import DriftPotential
 from ..dual.exponential_potential import ExponentialPotential
 from ..dual.hard import Hard
@@ -31,7 +32,11 @@ def _adaptive(base, who, *, surely):
 
 
 class _Lyapunov(AbstractPrimalDual):
-    primal: AbstractAdaptive
+    base: AbstractAdaptive
+
+    @property
+    def primal(self):
+        return self.base
 
     def _known(self, problem, *needs):
         needs = tuple(dict.fromkeys(("lipschitz", *needs, *self.primal.needs)))
@@ -81,7 +86,7 @@ class LyapHard(_Lyapunov):
     """
 
     def __init__(self, base=None):
-        self.primal = _adaptive(base, "LyapHard", surely=True)
+        self.base = _adaptive(base, "LyapHard", surely=True)
 
     def rule(self, problem, horizon):
         known = self._known(problem)
@@ -108,10 +113,10 @@ class LyapStoch(_Lyapunov):
     `scale` below 1 multiplies C in all weights; it is for practice, and carries no proof.
     """
 
-    growth_scale: Float[Array, ""]
+    growth_scale: Float[Array, ""] = argument("scale")
 
     def __init__(self, base=None, *, scale=1.0):
-        self.primal = _adaptive(base, "LyapStoch", surely=False)
+        self.base = _adaptive(base, "LyapStoch", surely=False)
         self.growth_scale = positive_parameter(scale, "scale")
 
     def rule(self, problem, horizon):
@@ -127,7 +132,7 @@ class LyapPred(_Lyapunov):
     """
 
     def __init__(self, base=None):
-        self.primal = _adaptive(base, "LyapPred", surely=True)
+        self.base = _adaptive(base, "LyapPred", surely=True)
 
     def rule(self, problem, horizon):
         return Hard(self._drift(problem, horizon, 1))

@@ -182,6 +182,10 @@ class PDMFW(AbstractPrimalDual):
         self.beta = parameter(beta, "beta", 0, 0.5)
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
+    @property
+    def perturbation(self):
+        return self.primal.noise
+
     def _known(self, problem):
         return problem.constants(self.primal.norm, ("lipschitz", "smoothness"), "PDMFW")
 

@@ -7,6 +7,7 @@ import equinox as eqx
 
 from .. import _tree as tree
 from .. import theory
+from .._parameters import argument
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 from .perturbation import AbstractPerturbation, named_perturbation
@@ -26,7 +27,7 @@ class FTPL(AbstractPrimal):
     the ball, $E$ Regret $\le 2RD\sqrt{\kappa_d T}$ for losses that do not see the round's own coins.
     """
 
-    noise: AbstractPerturbation
+    noise: AbstractPerturbation = argument("perturbation")
     deterministic: ClassVar[bool] = False
     alpha: ClassVar[Fraction] = Fraction(1, 2)
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from .. import theory
 from .._integers import ceil_power
+from .._parameters import argument
 from .meta import AbstractMeta
 from .perturbation import AbstractPerturbation, named_perturbation
 
@@ -22,7 +23,7 @@ class MFW(AbstractMeta):
     norms, for the cube.
     """
 
-    noise: AbstractPerturbation
+    noise: AbstractPerturbation = argument("perturbation")
 
     def __init__(self, perturbation="ball"):
         self.noise = named_perturbation(perturbation)

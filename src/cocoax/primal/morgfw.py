@@ -5,8 +5,10 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from .. import _check as check
 from .. import _tree as tree
 from .. import theory
+from .._parameters import argument
 from ..errors import LearnerError
 from .meta import AbstractMeta
 from .perturbation import AbstractPerturbation, Ball, named_perturbation
@@ -27,9 +29,11 @@ class MORGFW(AbstractMeta):
     """
 
     sample: Callable | None
-    noise: AbstractPerturbation
+    noise: AbstractPerturbation = argument("perturbation")
 
     def __init__(self, sample=None, perturbation="ball"):
+        if not (sample is None or callable(sample)):
+            raise LearnerError(f"sample must be callable as sample(round, key), got {check.described(sample)}")
         self.sample = None if sample is None else tree.as_pytree(sample)
         self.noise = named_perturbation(perturbation)
         if sample is not None and not isinstance(self.noise, Ball):

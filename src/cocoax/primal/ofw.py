@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from .. import theory
+from .._parameters import optional_parameter
 from ..domains.base import AbstractVertex, Point
 from ..errors import LearnerError
 from .base import AbstractPrimal, cost, first_guess
@@ -44,11 +45,8 @@ class OFW(AbstractPrimal):
     def __init__(self, rate=None, mixing=None):
         if (rate is None) != (mixing is None):
             raise LearnerError("OFW takes rate and mixing together, or neither")
-        for name, value in (("rate", rate), ("mixing", mixing)):
-            if not (value is None or tree.is_traced(value) or 0 < value < float("inf")):
-                raise LearnerError(f"{name} must be positive and finite, got {value}")
-        self.rate = None if rate is None else jnp.asarray(rate, float)
-        self.mixing = None if mixing is None else jnp.asarray(mixing, float)
+        self.rate = optional_parameter(rate, "rate")
+        self.mixing = optional_parameter(mixing, "mixing")
 
     def _constants(self, domain):
         best = theory.constants.ofw(domain.diameter(2))

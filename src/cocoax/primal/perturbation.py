@@ -98,7 +98,7 @@ def named_perturbation(choice) -> AbstractPerturbation:
     """A perturbation from its name, or the user's own."""
     if isinstance(choice, AbstractPerturbation):
         return choice
-    if choice not in _NAMED:
+    if not (isinstance(choice, str) and choice in _NAMED):
         raise LearnerError(f"perturbation must be one of {', '.join(_NAMED)}, got {choice!r}")
     return _NAMED[choice]()
 

@@ -8,6 +8,7 @@ import equinox as eqx
 from .. import _tree as tree
 from .. import theory
 from .._integers import ceil_power
+from .._parameters import flag
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 from .perturbation import Ball, average, perturbed_leaders, repeat
@@ -30,9 +31,12 @@ class SFTPL(AbstractPrimal):
     Algorithm 1 (erratum E21).
     """
 
-    smooth: bool = eqx.field(static=True, default=False)
+    smooth: bool = eqx.field(static=True)
     deterministic: ClassVar[bool] = False
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+
+    def __init__(self, smooth=False):
+        self.smooth = flag(smooth, "smooth")
 
     def _constants(self, domain):
         bound = theory.constants.sftpl_smooth if self.smooth else theory.constants.sftpl

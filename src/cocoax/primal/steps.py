@@ -1,14 +1,16 @@
 """How far to go: step rules for `primal.Tracked`, in the form of Optax's transformations (`init`, `update`)."""
 
 import abc
+import contextlib
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import _check as check
 from .. import _tree as tree
-from .._parameters import kept, parameter, positive_parameter, rounds_remembered
+from .._parameters import flag, kept, parameter, positive_parameter, rounds_remembered
 from .._tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
@@ -86,7 +88,7 @@ class Distance(AbstractStep):
     def __init__(self, first: Any = 0.01, *, weighted=True, memory: Any = None):
         self.first = parameter(first, "first", 1e-9, 1)
         self.memory = rounds_remembered(memory)
-        self.weighted = bool(weighted)
+        self.weighted = flag(weighted, "weighted")
 
     def init(self, domain, start):
         kind = tree.dtype(start)
@@ -106,11 +108,36 @@ class Optax(AbstractStep):
 
     transformation: Any = eqx.field(static=True)
 
+    def __init__(self, transformation):
+        if not _is_optimiser(transformation):
+            raise LearnerError(f"Optax needs one of Optax's optimisers, got {check.described(transformation)}")
+        self.transformation = transformation
+
     def init(self, domain, start):
-        return self.transformation.init(start)
+        with _sufficient():
+            return self.transformation.init(start)
 
     def update(self, domain, state, gradient, point, scale=None):
-        return self.transformation.update(gradient, state, point)
+        with _sufficient():
+            return self.transformation.update(gradient, state, point)
+
+
+def _is_optimiser(given) -> bool:
+    parts = getattr(given, "init", None), getattr(given, "update", None)
+    return all(map(callable, parts)) and not isinstance(given, type)
+
+
+@contextlib.contextmanager
+def _sufficient():
+    """Around a call of an optimiser, which may need what is not to be had here."""
+    try:
+        yield
+    except Exception as caught:
+        told = str(caught).partition("\n")[0]
+        raise LearnerError(
+            f"an Optax optimiser must need no more than gradients and parameters, but {type(caught).__name__}: {told}; "
+            "give another, or one of primal.steps"
+        ) from caught
 
 
 def as_step(given) -> AbstractStep:
@@ -121,7 +148,7 @@ def as_step(given) -> AbstractStep:
         return given
     if isinstance(given, type):
         raise LearnerError(f"step must be a rule, not a class; give {given.__name__}()")
-    if callable(getattr(given, "init", None)) and callable(getattr(given, "update", None)):
+    if _is_optimiser(given):
         return Optax(given)
     if isinstance(given, int | float) or hasattr(given, "ndim"):
         return Constant(given)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from .. import _check as check
 from .. import _tree as tree
 from .. import theory
+from .._parameters import argument
 from ..errors import LearnerError
 from .base import AbstractPrimal, cost
 from .steps import AbstractStep, Constant, Norm, as_step
@@ -50,8 +51,8 @@ class Tracked(AbstractPrimal):
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(3, 4)
 
-    step_rule: AbstractStep
     atoms: int = eqx.field(static=True)
+    step_rule: AbstractStep = argument("step")
 
     def __init__(self, step=None, *, atoms=0):
         self.step_rule = as_step(step)

@@ -11,24 +11,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import LabError
+from .errors import LabError
 
 _STANDARD = sysconfig.get_paths()["stdlib"]
 
 
-def fingerprint(*parts: Any) -> str:
+def fingerprint(*parts: Any, code: bool = True) -> str:
     """32 hexadecimal digits. Equal for equal numbers, structures and code, in every process.
 
     Functions are known by their bytecode, constants, defaults, closures and the globals that they name; classes by
     their methods: a comment changes nothing, a number does. What is installed (cocoax, JAX, NumPy, ...) is known by its
-    name only: the version of cocoax belongs into the parts.
+    name only: the version of cocoax belongs into the parts. Bytecode is one Python's own: with `code=False` it is left
+    out, and a function is its name and what it refers to.
     """
     digest = hashlib.blake2b(digest_size=16)
-    _feed(digest, parts, {})
+    _feed(digest, parts, {}, code)
     return digest.hexdigest()
 
 
-def _feed(digest, part, seen):
+def _feed(digest, part, seen, code):
     if isinstance(part, types.FunctionType | type):  # which may refer to themselves
         if id(part) in seen:
             digest.update(f"again {seen[id(part)]};".encode())
@@ -38,7 +39,7 @@ def _feed(digest, part, seen):
     def feed(name, *inner):
         digest.update(f"{name}:{len(inner)};".encode())
         for each in inner:
-            _feed(digest, each, seen)
+            _feed(digest, each, seen, code)
 
     match part:
         case None | bool() | int() | float() | complex() | str() | bytes():
@@ -59,7 +60,7 @@ def _feed(digest, part, seen):
             defaults = part.__defaults__, part.__kwdefaults__
             feed(f"function {part.__qualname__}", part.__code__, *defaults, _cells(part), _globals(part))
         case types.CodeType():
-            feed("code", part.co_code, part.co_names, part.co_varnames, part.co_consts)
+            feed("code", part.co_code if code else b"", part.co_names, part.co_varnames, part.co_consts)
         case types.MethodType():
             feed("method", part.__self__, part.__func__)
         case functools.partial():

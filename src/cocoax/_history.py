@@ -1,0 +1,68 @@
+"""The journal's rounds, looked back at."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from . import _packing as packing
+from ._journal import Event
+from ._players import Players
+from ._stepping import figures
+from .errors import SessionError
+from .game import Game
+
+
+class Observed(NamedTuple):
+    """What a round came to, or many of them: see `Game`."""
+
+    loss: Any
+    constraint: Any
+    multiplier: Any
+    lmo_calls: Any
+    gradient_calls: Any
+
+    @classmethod
+    def of(cls, found: np.ndarray, constraints: int) -> "Observed":
+        """From an array of them."""
+        both = 1 + 2 * constraints
+        values, multiplier = found[..., 1 : 1 + constraints], found[..., 1 + constraints : both]
+        calls = found[..., both : both + 2].astype(np.int64)
+        return cls(found[..., 0], values, multiplier, calls[..., 0], calls[..., 1])
+
+
+def game_of(events: Iterable[Event], players: Players, form, keep_rounds: bool) -> Game:
+    """What was observed, as a game; its figures are in float64."""
+    constraints, outcomes, data = players.problem.constraints, [], []
+    for event in events:
+        outcomes.append(event.outcome or b"")
+        if keep_rounds and event.round is None:
+            raise SessionError("this needs all rounds, but some were forgotten; begin sessions with keep_rounds=True")
+        if keep_rounds:
+            data.append(packing.unpack(form, event.round or b""))
+    if keep_rounds and not data:
+        raise SessionError("no round was observed yet; observe one first")
+    observed = Observed.of(np.frombuffer(b"".join(outcomes)).reshape(-1, figures(constraints)), constraints)
+    rounds = jax.tree.map(lambda *leaves: np.stack(leaves), *data) if keep_rounds else None
+    none: Any = np.asarray(-1)
+    return Game(
+        **observed._asdict(),
+        decision=players.decisions[0],
+        average=None,
+        decisions=None,
+        rounds=rounds,
+        state=players.state(),
+        bad_round=none,
+        problem=players.problem if keep_rounds else None,
+        names=players.problem.names,
+    )
+
+
+def rows_of(columns: dict[str, np.ndarray]) -> np.ndarray:
+    """A table as a structured array, which has as many entries as rows."""
+    dtypes = [(name, column.dtype) for name, column in columns.items()]
+    rows = np.empty(len(next(iter(columns.values()))), dtypes)
+    for name, column in columns.items():
+        rows[name] = column
+    return rows

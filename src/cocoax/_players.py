@@ -1,0 +1,133 @@
+"""The learner of a session, or independent copies of it, and the tickets that they wait for."""
+
+import copy
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ._ledger import Ledger
+from ._stepping import compiled_step
+from .errors import CocoaxError, SessionError
+
+
+class Ticket(NamedTuple):
+    """A decision that was given, and whose round is to come."""
+
+    which: int  # of the copies decided
+    version: int  # how many rounds that copy had observed by then
+    number: int  # how many tickets there were before
+    decision: Any
+
+
+class Players:
+    """Everything of a session that changes with its events."""
+
+    def __init__(self, problem, learner, states, pending: int, expires: int | None):
+        self.problem, self.learner = problem, learner
+        self._constants, structure = jax.tree.flatten((problem, learner))
+        self._of_state = jax.tree.structure(states[0])
+        self._step = compiled_step(structure, self._of_state)
+        self.states = [jax.tree.leaves(state) for state in states]
+        self.decisions = [learner.decision(state) for state in states]
+        self.pending, self.expires = pending, expires
+        self.versions = [0] * len(self.states)
+        self.tickets: dict[str, Ticket] = {}
+        self.given = 0
+        self.ledger = Ledger(problem.constraints)
+
+    def state(self, which=0):
+        return jax.tree.unflatten(self._of_state, self.states[which])
+
+    def give(self, name: str) -> Ticket:
+        """A decision of the copy that waits for the fewest rounds."""
+        for old, ticket in list(self.tickets.items()):
+            if self.expires is not None and ticket.number <= self.given - self.expires:
+                del self.tickets[old]
+        waiting = [ticket.which for ticket in self.tickets.values()]
+        which = min(range(len(self.states)), key=waiting.count)
+        self.tickets[name] = Ticket(which, self.versions[which], self.given, self.decisions[which])
+        self.given += 1
+        return self.tickets[name]
+
+    def room(self) -> bool:
+        """Whether another ticket can be given."""
+        stay = [
+            each for each in self.tickets.values() if self.expires is None or each.number > self.given - self.expires
+        ]
+        return len(stay) < self.pending
+
+    def observe(self, name: str | None, round, played) -> np.ndarray:
+        """What it came to, see `_stepping.figures`; a round that is refused changes nothing."""
+        which = 0 if name is None else self.tickets[name].which
+        if name is not None and played is None and self.tickets[name].version != self.versions[which]:
+            played = self.tickets[name].decision  # the learner has moved on since
+        try:
+            state, decision, found = self._step(self._constants, self.states[which], round, played)
+        except CocoaxError:
+            raise
+        except Exception as error:  # of any kind: it is a user's function
+            text = f"{type(error).__name__}: {error}".split("\n")[0]
+            raise SessionError(f"the loss or a constraint failed on this round ({text}); mend or drop it") from error
+        outcome = np.asarray(found).astype(np.float64)
+        if not outcome[-3]:
+            raise SessionError(self._complaint(which, outcome))
+        self.states[which], self.decisions[which] = state, decision
+        self.versions[which] += 1
+        self.ledger.add(outcome)
+        if name is not None:
+            del self.tickets[name]
+        return outcome
+
+    def _complaint(self, which, outcome) -> str:
+        left = self.learner.rounds_left(self.state(which))
+        if left is not None and int(left) < 1:
+            return (
+                "the learner planned for no more rounds; begin a session with a larger horizon=, or a learner "
+                "that needs none"
+            )
+        constraints = self.problem.constraints
+        for name, values in (("loss", outcome[:1]), ("constraint", outcome[1 : 1 + constraints])):
+            if not np.isfinite(values).all():
+                return f"the {name} is not finite in this round, although its data are; mend or drop it"
+        return "a gradient, or the decision that it leads to, is not finite in this round; mend or drop it"
+
+    def skip(self, name: str):
+        del self.tickets[name]
+
+    def copy(self) -> "Players":
+        """As it is now, whatever happens to the other."""
+        twin = copy.copy(self)
+        twin.states, twin.decisions = list(self.states), list(self.decisions)
+        twin.versions, twin.tickets = list(self.versions), dict(self.tickets)
+        twin.ledger = copy.copy(self.ledger)
+        twin.ledger.arrays = dict(self.ledger.arrays)
+        return twin
+
+    def notes(self) -> dict:
+        """With `arrays`, all that changes."""
+        tickets = [[name, each.which, each.version, each.number] for name, each in self.tickets.items()]
+        return {"tickets": tickets, "given": self.given, "versions": self.versions}
+
+    def arrays(self):
+        return self.states, [each.decision for each in self.tickets.values()], self.ledger.arrays
+
+    def arrays_like(self, notes: dict):
+        """The form that `arrays` has where these notes, which may come from anybody, were taken; else ValueError."""
+        match notes:
+            case {"tickets": list(tickets), "given": int(), "versions": list(versions)}:
+                whole = [*versions, *(number for each in tickets for number in each[1:])]
+                good = all(type(number) is int for number in whole) and len(versions) == len(self.states)
+                good = good and all(len(each) == 4 and isinstance(each[0], str) for each in tickets)
+                if good and all(0 <= copy < len(self.states) for _, copy, _, _ in tickets):
+                    return self.states, [self.decisions[0]] * len(tickets), self.ledger.arrays
+        raise ValueError("no notes of a session")
+
+    def restore(self, notes: dict, arrays):
+        self.states, decisions, self.ledger.arrays = list(arrays[0]), *arrays[1:]
+        self.decisions = [self.learner.decision(self.state(which)) for which in range(len(self.states))]
+        self.given, self.versions = notes["given"], notes["versions"]
+        self.tickets = {
+            name: Ticket(which, version, number, decision)
+            for (name, which, version, number), decision in zip(notes["tickets"], decisions)
+        }

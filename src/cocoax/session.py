@@ -1,0 +1,335 @@
+"""A game against the real world: decisions in production, one at a time, that survive a power cut."""
+
+import os
+import threading
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from . import _check as check
+from . import _packing as packing
+from ._durable import Durable
+from ._history import Observed, game_of, rows_of
+from ._journal import DECIDED, OBSERVED, SKIPPED, Event
+from ._players import Players
+from ._replay import replay
+from ._rounds import number_of_rounds
+from ._signature import signature
+from ._state import begin, checked_start, checked_state
+from .errors import LearnerError, ProblemError, SessionError
+from .game import Game
+from .hindsight import hindsight
+from .learners.base import AbstractLearner, Horizon
+from .problem import Problem
+
+_LONGEST_TICKET = 200  # characters
+
+
+class Session:
+    """A learner that takes decisions in the real world.
+
+    **Arguments:**
+
+    - `path`: the file that it lives in: there, the same line reopens it; not there, it is begun. Without a path nothing
+      survives.
+    - `key`: the source of all randomness, when the session begins; later it goes on from where it was.
+    - `state`: `game.state` of a game over logged data, to begin from; `horizon`, `start`: as in `play`.
+    - `pending`: for feedback that comes late, how many rounds may be waited for at a time; 0 where each round is
+      observed before the next decision. Rounds then have tickets: `decide(ticket)`, `observe(round, ticket=ticket)`.
+    - `copies`: how many independent copies of the learner share the late rounds, `pending` by default. Each then has
+      decided, observed, decided, ... as its proofs assume, so regrets and violations over its rounds keep their bounds
+      and add up: with bounds of the form c T^p, at most c pending^(1-p) T^p. With fewer copies each learns from more
+      rounds, with gradients at what was played then: often better (measured), but without a proof.
+    - `expires`: a ticket is given up when this many were given after it; by default never.
+    - `keep_rounds`: keep all rounds, which `regret` and `replay` need; or only those since the last snapshot.
+    - `snapshot_every`: how many events there are between snapshots: what reopening after a crash replays at most.
+
+    `decide` is idempotent until its round is observed. `observe` returns when the round is on disk, raises
+    `SessionError` when it is not, and then nothing has changed. Methods may be called from several threads.
+
+    >>> import jax
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -r["value"] * x[0], lambda x, r: x[0] - 0.5)
+    >>> with cx.Session(problem, cx.learners.Auto(), key=jax.random.key(0)) as session:
+    ...     for value in [1.0, 2.0, 1.5]:
+    ...         decision = session.decide()
+    ...         outcome = session.observe({"value": value})
+    ...     len(session.history()), session.summary()["rounds"]
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        learner: AbstractLearner,
+        path: str | os.PathLike | None = None,
+        *,
+        key=None,
+        state=None,
+        horizon=None,
+        start=None,
+        pending: int = 0,
+        copies: int | None = None,
+        expires: int | None = None,
+        keep_rounds: bool = True,
+        snapshot_every: int = 256,
+    ):
+        check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
+        check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
+        self.path = None if path is None else _file(path)
+        settings = _settings(horizon, pending, copies, expires)
+        every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
+        states = _states(problem, learner, key, state, horizon, start, settings["copies"])
+        players = Players(problem, learner, states, settings["pending"], settings["expires"])
+        self._lock = threading.RLock()
+        self._keeps_data = keep_rounds or path is not None  # a journal needs them until the next snapshot
+        self._durable = Durable(self.path, players, signature(problem, learner, states, settings), every, keep_rounds)
+
+    @property
+    def _players(self) -> Players:
+        return self._durable.players
+
+    @property
+    def rounds(self) -> int:
+        """How many were observed."""
+        return self._players.ledger.rounds
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The tickets whose rounds are waited for."""
+        return tuple(self._players.tickets)
+
+    @property
+    def state(self):
+        """The learner's, for `play(state=...)` or another session; a tuple with several copies."""
+        states = [self._players.state(which) for which in range(len(self._players.states))]
+        return states[0] if len(states) == 1 else tuple(states)
+
+    @property
+    def alarm(self) -> str | None:
+        """Which budgets look infeasible, because their multipliers keep growing while they are exceeded."""
+        names = [name for name, grows in zip(self._players.problem.names, self._players.ledger.growing()) if grows]
+        if not names:
+            return None
+        return (
+            f"the multiplier of {', '.join(names)} keeps growing while it is exceeded: the budget looks infeasible; "
+            "loosen it, or ask regret() for a proof"
+        )
+
+    def decide(self, ticket: str | None = None):
+        """The decision of the round that comes, in NumPy; the same until that round is observed.
+
+        With `pending`, the decision of the round that is called `ticket`; a ticket that is pending gets the decision
+        that it got before, so a call can be repeated when its answer was lost. Without a name the round is called after
+        how many there were; `session.pending[-1]` then tells.
+        """
+        with self._lock:
+            self._durable.check_usable()
+            if not self._players.pending:
+                if ticket is not None:
+                    raise SessionError("tickets are for late feedback; begin the session with pending=")
+                return _host(self._players.decisions[0])
+            name = self._new_name() if ticket is None else _checked_ticket(ticket)
+            if name not in self._players.tickets:
+                if not self._players.room():
+                    raise SessionError(
+                        f"{len(self.pending)} rounds are pending already; observe or skip one, for example "
+                        f"{self.pending[0]!r}, or begin with a larger pending="
+                    )
+                self._give(name)
+            return _host(self._players.tickets[name].decision)
+
+    def _give(self, name):
+        def events():
+            self._players.give(name)
+            yield Event(DECIDED, name, None, None, None)
+
+        self._durable.commit(events())
+
+    def _new_name(self):
+        number = self._players.given
+        while str(number) in self._players.tickets:
+            number += 1
+        return str(number)
+
+    def observe(self, round, played=None, *, ticket: str | None = None) -> Observed:
+        """Learn from a round; returns what it came to when the round is durable.
+
+        `played` is what was really done, where that was not the decision. A round that is refused changes nothing.
+        """
+        with self._lock:
+            return self._observe([(round, played, ticket)], "round")[0]
+
+    def observe_many(self, rounds) -> list[Observed]:
+        """Several rounds, oldest first, as a list or a PyTree with a leading axis: all of them, or none and an error.
+
+        The same as to observe them one by one, with one write to the disk. Not for late feedback.
+        """
+        with self._lock:
+            if not isinstance(rounds, list):
+                rounds = [jax.tree.map(lambda leaf, i=i: leaf[i], rounds) for i in range(number_of_rounds(rounds))]
+            return self._observe([(round, None, None) for round in rounds], "round {}")
+
+    def _observe(self, given, name):
+        form = self._durable.form
+        outcomes = []
+        if form is None and given:
+            form = packing.form_of(given[0][0], name.format(0))
+
+        def events():
+            for number, (round, played, ticket) in enumerate(given):
+                ticket = self._pending_ticket(ticket)
+                round = packing.cast(form, round, name.format(number))
+                played = None if played is None else self._as_decision(played)
+                outcome = self._players.observe(ticket, round, played)
+                outcomes.append(Observed.of(outcome, self._players.problem.constraints))
+                kept = round if self._keeps_data else None, played if self._keeps_data else None
+                data = [None if each is None else packing.pack(each) for each in kept]
+                yield Event(OBSERVED, ticket, data[0], data[1], outcome.tobytes())
+
+        self._durable.commit(events(), form)
+        return outcomes
+
+    def skip(self, ticket: str):
+        """Give a ticket up: its round will not be observed, and nobody learns from it."""
+        with self._lock:
+            name = self._pending_ticket(ticket)
+
+            def events():
+                self._players.skip(name)
+                yield Event(SKIPPED, name, None, None, None)
+
+            self._durable.commit(events())
+
+    def _pending_ticket(self, ticket):
+        if (ticket is None) != (self._players.pending == 0):
+            raise SessionError(
+                "a ticket names a round of late feedback: give ticket= where the session was begun with pending=, and "
+                "only there"
+            )
+        if ticket is not None and _checked_ticket(ticket) not in self._players.tickets:
+            raise SessionError(
+                f"no round is pending under the ticket {ticket!r}: it was observed, skipped or given up, or never given"
+            )
+        return ticket
+
+    def _as_decision(self, played):
+        like = self._players.decisions[0]
+        point = packing.listed(played)
+        if not _is_formed_as(point, like):
+            raise SessionError(f"played must have the form of a decision, got {packing.short(played)}")
+        leaves = [
+            packing.cast({"dtype": str(to.dtype), "shape": list(to.shape)}, leaf, "played")
+            for leaf, to in zip(jax.tree.leaves(point), jax.tree.leaves(like))
+        ]
+        return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+    def game(self, *, keep_rounds: bool = False) -> Game:
+        """The rounds so far as a `Game`, of which all can be asked that is asked of games; its figures are in float64.
+
+        With `keep_rounds`, the game has their data too.
+        """
+        with self._lock:
+            return game_of(self._durable.observed(), self._players, self._durable.form, keep_rounds)
+
+    def history(self) -> np.ndarray:
+        """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars take."""
+        return rows_of(self.game().table())
+
+    def regret(self, comparator=None):
+        """Running regret against the best fixed decision over the rounds so far, or against another comparator."""
+        game = self.game(keep_rounds=True)
+        if comparator is None:
+            comparator = hindsight(self._players.problem, game.rounds)
+        return game.regret(comparator)
+
+    def summary(self) -> dict:
+        """Where it stands, in plain numbers."""
+        with self._lock:
+            return {
+                "path": None if self.path is None else str(self.path),
+                "learner": type(self._players.learner).__name__,
+                **self._players.ledger.summary(self._players.problem.names),
+                "pending": len(self.pending),
+                "alarm": self.alarm,
+            }
+
+    def forget(self):
+        """Drop the data of all rounds so far, after a snapshot; what they came to stays in `history`."""
+        with self._lock:
+            self._durable.forget()
+
+    def close(self):
+        """Leave a snapshot, so that it opens fast, and let others open it."""
+        with self._lock:
+            self._durable.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @classmethod
+    def replay(cls, source, problem, learner, path=None, *, key=None, **options) -> "Session":
+        """A new session whose learner, which may be another one, observes all rounds of an old one.
+
+        For another learner, a changed loss, or a newer version of cocoax or JAX: the new decisions are those that the
+        new learner would have taken, rounds with `played` are learnt from at what was played. The old file is only
+        read. Of a damaged one, the rounds before the damage are taken, with a warning. `options` are those of the new
+        session; late feedback is taken over from the old one.
+        """
+        return replay(cls, source, problem, learner, path, key, options)
+
+
+def _file(path) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise SessionError(f"path must be the name of a file, got {packing.short(path)}")
+    return Path(os.path.abspath(path))
+
+
+def _is_formed_as(point, like) -> bool:
+    try:
+        return jax.tree.structure(point) == jax.tree.structure(like)
+    except Exception:  # of any kind: it is a user's
+        return False
+
+
+def _settings(horizon, pending, copies, expires) -> dict:
+    pending = check.whole(pending, "pending", SessionError, low=0)
+    if not pending and (copies is not None or expires is not None):
+        raise SessionError("copies= and expires= are for late feedback; give pending= too")
+    copies = max(pending, 1) if copies is None else check.whole(copies, "copies", SessionError, low=1)
+    if copies > max(pending, 1):
+        raise SessionError(f"copies={copies} is more than pending={pending}: some would never play; give fewer")
+    if expires is not None:
+        expires = check.whole(expires, "expires", SessionError, low=1)
+    rounds = horizon.capacity if isinstance(horizon, Horizon) else horizon
+    return {"pending": pending, "copies": copies, "expires": expires, "horizon": rounds}
+
+
+def _states(problem, learner, key, state, horizon, start, copies) -> list:
+    if state is not None:
+        if horizon is not None or start is not None:
+            raise SessionError("state= goes on with its own start and horizon; leave out start= and horizon=")
+        return [checked_state(problem, learner, None, state)] * copies
+    check.random_key(key, "a session", SessionError)
+    horizon = horizon if horizon is None or isinstance(horizon, Horizon) else Horizon(horizon)
+    start = checked_start(problem, start)
+    learner.check(problem)
+    keys = [key] if copies == 1 else list(jax.random.split(key, copies))
+    return [begin(problem, learner, None, each, horizon, start) for each in keys]
+
+
+def _checked_ticket(ticket) -> str:
+    if not isinstance(ticket, str) or not 0 < len(ticket) <= _LONGEST_TICKET or not ticket.isprintable():
+        raise SessionError(
+            f"a ticket is a string of 1 to {_LONGEST_TICKET} printable characters, got {packing.short(ticket)}"
+        )
+    return ticket
+
+
+def _host(x):
+    """In NumPy, and the caller's own."""
+    return np.asarray(x).copy() if isinstance(x, jax.Array) else jax.tree.map(_host, x)

@@ -1,0 +1,21 @@
+"""Which cases of a grid wait for the slow run."""
+
+import pytest
+
+
+def slow_but(fast, cases):
+    """The cases for `parametrize`; all but those in `fast` are marked slow."""
+    cases, fast = list(cases), list(fast)
+    assert fast and all(case in cases for case in fast)
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=() if case in fast else pytest.mark.slow)
+        for case in cases
+    ]
+
+
+def one_of_each_class(parts):
+    """The names in a dict of parts; of the parts of one class, all but the first are marked slow."""
+    first = {}
+    for name, part in parts.items():
+        first.setdefault(type(part), name)
+    return slow_but(first.values(), parts)
