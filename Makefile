@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/runtime
 INSTALLED := .venv/installed
 
-.PHONY: run reproduce test test-all lint browser table clean
+.PHONY: run reproduce test test-all lint browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick
@@ -30,6 +30,9 @@ browser:  ## Chromium, in which the tests open reports; where it cannot be had, 
 
 table: $(INSTALLED)  ## the paper's methods on the paper's experiment; rewrites docs/paper_table.md
 	$(BIN)/python -m benchmarks.paper_table
+
+bench: $(INSTALLED)  ## all speeds on the CPU, as ratios; rewrites docs/benchmarks.md (a GPU: python -m benchmarks --device gpu)
+	$(BIN)/python -m benchmarks --write-docs
 
 $(RUNTIME): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

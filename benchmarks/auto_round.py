@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cocoax as cx
-from benchmarks.spectral_lmo import timed
+from benchmarks.timing import timed
 from cocoax import _tree as tree
 from cocoax.domains.balls import onto_l1_ball
 
@@ -63,9 +63,14 @@ def projected(problem, x, r):
     return problem.domain.project(stepped(problem, x, r))
 
 
+@jax.jit
+def shrunk(values):
+    return onto_l1_ball(values, RADIUS)
+
+
 def projected_by_lapack(problem, x, r):
     left, values, right = np.linalg.svd(np.asarray(stepped(problem, x, r)), full_matrices=False)
-    return jnp.asarray((left * np.asarray(onto_l1_ball(jnp.asarray(values), RADIUS))) @ right)
+    return (left * np.asarray(shrunk(values))) @ right
 
 
 @jax.jit

@@ -18,7 +18,6 @@ import argparse
 import functools
 import itertools
 import platform
-import time
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +26,7 @@ import scipy
 from scipy.sparse.linalg import ArpackNoConvergence, svds
 
 import cocoax as cx
+from benchmarks.timing import timed
 from cocoax.domains import NuclearNormBall
 
 ROUNDS, TIMED = 20, 5  # directions followed, and the last ones, on which everybody is timed
@@ -79,17 +79,6 @@ def follow(method, iterations, directions, tops):
         guess = lmo(direction, guess)
         errors.append(errors_of(guess.left, guess.right, direction, top))
     return lmo, guesses[-TIMED:], errors[-TIMED:]
-
-
-def timed(calls, repeats):
-    """Milliseconds of each call, with the calls in turn."""
-    spent = {name: [] for name in calls}
-    for _ in range(repeats):
-        for name, call in calls.items():
-            began = time.perf_counter()
-            jax.block_until_ready(call())
-            spent[name].append(1e3 * (time.perf_counter() - began))
-    return spent
 
 
 def arpack(direction, tol=0.0, **options):

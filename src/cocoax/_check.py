@@ -77,7 +77,7 @@ def random_key(key, who, error):
             if key.ndim > 0:
                 raise error(f"{who} needs one key, got a batch of shape {key.shape}; for a batch use jax.vmap")
             return key
-        if key.dtype == np.uint32 and key.ndim == 1:
+        if key.dtype == np.uint32 and key.shape in ((2,), (4,)):
             return key
     raise error(f"{who} needs a key, for example key=jax.random.key(0), got {described(key)}")
 

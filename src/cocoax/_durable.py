@@ -2,17 +2,19 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from . import _packing as packing
 from . import _signature
-from ._journal import DECIDED, OBSERVED, SKIPPED, Damaged, Event, Journal
+from ._database import Damaged
+from ._journal import DECIDED, OBSERVED, SKIPPED, Event, Journal
 from ._players import Players
 from ._stepping import figures
 from .errors import SessionError, SessionWarning
 
+_NOTES, _NOTE = 1 << 16, 1 << 12  # bytes that a snapshot's notes may take, and for each pending ticket
 _REPLAY = "cx.Session.replay reads what is before that into a new file"
 
 
@@ -23,7 +25,7 @@ class Durable:
         self.path, self.players = path, players
         self.form = None  # of a round, once there was one
         self._every, self._keep_rounds = every, keep_rounds
-        self._snapshot_at = 0
+        self._snapshot_at = self._failed_at = 0
         self._closed: str | None = None
         self._process = os.getpid()
         self._journal = Journal(path)
@@ -38,10 +40,11 @@ class Durable:
 
     def _open(self, signature):
         journal, before = self._journal, self._journal.acknowledged_before
+        self.was_there = not journal.is_new
         if journal.is_new:
             if before:
                 raise SessionError(
-                    f"{self.path} is damaged: nothing is left in it, but {journal.count_path.name} knows of events; "
+                    f"{self.path} is damaged: nothing is left in it, but {journal.witness_name} knows of events; "
                     "bring it back, or delete both to begin anew"
                 )
             journal.create({"signature": signature}, self.players.notes(), packing.pack(self.players.arrays()))
@@ -62,14 +65,14 @@ class Durable:
         damaged = None
         for event in self._journal.snapshots():
             try:
-                notes, state = self._journal.rewind(event, self._snapshot_size)
+                notes, state = self._journal.rewind(event, self._snapshot_size, _NOTES + _NOTE * self.players.pending)
             except Damaged as damage:
                 damaged = damage
                 continue
             self.players.restore(notes, packing.unpack_like(self.players.arrays_like(notes), state))
             self._snapshot_at = event
             if damaged:
-                _warn(f"{self.path}: {damaged} is damaged; it goes on from the one before, and nothing is lost")
+                _warn(f"{self.path}: {damaged} is damaged; it is brought back from the one before")
             return
         raise damaged or Damaged("its snapshots, of which there is none")
 
@@ -88,7 +91,7 @@ class Durable:
     def _tell_what_is_missing(self, before):
         lost = before - self._journal.last
         if before < 0:
-            _warn(f"{self.path}: {self._journal.count_path.name} is damaged: whether rounds are missing cannot be told")
+            _warn(f"{self.path}: {self._journal.witness_name} is damaged: whether rounds are missing cannot be told")
         elif lost > 0:
             after = f"it goes on after {self.players.ledger.rounds} rounds"
             _warn(f"{self.path}: its log is damaged and the last {lost} event(s) are lost; {after}")
@@ -99,31 +102,31 @@ class Durable:
         if os.getpid() != self._process:
             raise SessionError("a session belongs to the process that opened it; open it in the one that uses it")
 
-    def commit(self, events: Iterable[Event], form=None):
-        """Events, each of which has changed the players when it comes: all of them durable, or none of them true.
-
-        `form` is that of their rounds, where there are some.
-        """
+    def commit(self, change: Callable[[Players], Iterable[Event]], form=None):
+        """Play on a copy, store what happened, and only then let the copy count; `form` is that of the new rounds."""
         self.check_usable()
-        saved, last = self.players.copy(), self._journal.last
+        if not self._journal.is_in_place():
+            self._closed = f"{self.path} was moved or deleted while it was open; bring it back and open it again"
+            self._journal.close()
+            raise SessionError(self._closed)
+        players, last = self.players.copy(), self._journal.last
         try:
-            self._journal.append(events, None if self.form or form is None else {"round": form})
+            self._journal.append(change(players), None if self.form or form is None else {"round": form})
+            self.players, self.form = players, self.form or form
         except BaseException:
-            self.players = saved
             if self._journal.stored() != last:
                 self._closed = "the session was interrupted while it wrote; open it again"
                 self._journal.close()
             raise
-        self.form = self.form or form
         self._journal.acknowledge()
-        if self.path is not None and self._journal.last - self._snapshot_at >= self._every:
+        if self.path is not None and self._journal.last - max(self._snapshot_at, self._failed_at) >= self._every:
             self._snapshot_now_or_later()
 
     def _snapshot_now_or_later(self):
         try:
             self.snapshot()
         except SessionError as error:  # the events are safe without; reopening takes longer
-            self._snapshot_at = self._journal.last
+            self._failed_at = self._journal.last
             _warn(f"{self.path}: {error}")
 
     def snapshot(self):
@@ -135,9 +138,16 @@ class Durable:
 
     def forget(self):
         self.check_usable()
-        if self.path is not None:
-            self.snapshot()
-        self._journal.forget(self._journal.last)
+        if self.path is None:
+            self._journal.forget(self._journal.last)
+            return
+        before = self._snapshot_at
+        self.snapshot()
+        self._journal.forget(before)
+
+    def fate(self, ticket: str) -> str | None:
+        """What became of a ticket that is not pending."""
+        return self._journal.last_of(ticket)
 
     def observed(self) -> Iterator[Event]:
         """Every round from the first on."""
@@ -149,9 +159,12 @@ class Durable:
 
     def close(self):
         if self._closed is None and os.getpid() == self._process:
-            if self.path is not None and self._journal.last > self._snapshot_at:
-                self._snapshot_now_or_later()
-            self._journal.close()
+            try:
+                if self.path is not None and self._journal.last > self._snapshot_at:
+                    self._snapshot_now_or_later()
+            finally:
+                self._journal.close()
+                self._closed = "the session is closed; open it again"
         self._closed = self._closed or "the session is closed; open it again"
 
 

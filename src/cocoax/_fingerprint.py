@@ -1,5 +1,6 @@
 """A hash of everything that an object is: what a stored result is looked up by."""
 
+import dis
 import functools
 import hashlib
 import sys
@@ -22,7 +23,7 @@ def fingerprint(*parts: Any, code: bool = True) -> str:
     Functions are known by their bytecode, constants, defaults, closures and the globals that they name; classes by
     their methods: a comment changes nothing, a number does. What is installed (cocoax, JAX, NumPy, ...) is known by its
     name only: the version of cocoax belongs into the parts. Bytecode is one Python's own: with `code=False` it is left
-    out, and a function is its name and what it refers to.
+    out, and a function is known by its names, constants and what it refers to.
     """
     digest = hashlib.blake2b(digest_size=16)
     _feed(digest, parts, {}, code)
@@ -74,7 +75,7 @@ def _feed(digest, part, seen, code):
         case property() | staticmethod() | classmethod():
             feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
         case type():
-            own = {} if _installed(part) else {name: each for name, each in vars(part).items() if _is_code(each)}
+            own = {} if _installed(part) else {name: each for name, each in vars(part).items() if _tells(name, each)}
             feed(f"class {part.__module__}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
         case _ if hasattr(part, "__fingerprint__"):  # what holds more than what it is
             feed(type(part).__qualname__, part.__fingerprint__())
@@ -93,7 +94,10 @@ def _feed(digest, part, seen, code):
 
 def _installed(part) -> bool:
     """Whether it comes with a package, whose code changes only with its version."""
-    name = getattr(part, "__module__", None) or ""
+    return _is_installed(getattr(part, "__module__", None) or "")
+
+
+def _is_installed(name) -> bool:
     path = getattr(sys.modules.get(name), "__file__", None) or ""
     return name.split(".")[0] in ("cocoax", "builtins") or "site-packages" in path or path.startswith(_STANDARD)
 
@@ -109,13 +113,24 @@ def _cells(function):
 
 
 def _globals(function):
-    """The values of the globals that a function's code names, inner functions included."""
-    names, codes = set(), [function.__code__]
+    """The values of the globals that a function's code names, inner functions included; of a user's own module, those
+    that could be meant."""
+    names, attributes, codes = set(), set(), [function.__code__]
     while codes:
         code = codes.pop()
-        names |= set(code.co_names)
+        names |= {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        attributes |= set(code.co_names)
         codes += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    found = {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    for name, value in list(found.items()):
+        if isinstance(value, types.ModuleType) and not _is_installed(value.__name__):
+            found |= {f"{name}.{each}": vars(value)[each] for each in sorted(attributes & vars(value).keys())}
+    return found
+
+
+def _tells(name, each) -> bool:
+    """Whether a class's attribute tells what the class does."""
+    return _is_code(each) or (not name.startswith("__") and isinstance(each, int | float | str | tuple | np.ndarray))
 
 
 def _is_code(each) -> bool:

@@ -1,7 +1,7 @@
 """The journal's rounds, looked back at."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -9,27 +9,9 @@ import numpy as np
 from . import _packing as packing
 from ._journal import Event
 from ._players import Players
-from ._stepping import figures
+from ._stepping import Observed, figures
 from .errors import SessionError
 from .game import Game
-
-
-class Observed(NamedTuple):
-    """What a round came to, or many of them: see `Game`."""
-
-    loss: Any
-    constraint: Any
-    multiplier: Any
-    lmo_calls: Any
-    gradient_calls: Any
-
-    @classmethod
-    def of(cls, found: np.ndarray, constraints: int) -> "Observed":
-        """From an array of them."""
-        both = 1 + 2 * constraints
-        values, multiplier = found[..., 1 : 1 + constraints], found[..., 1 + constraints : both]
-        calls = found[..., both : both + 2].astype(np.int64)
-        return cls(found[..., 0], values, multiplier, calls[..., 0], calls[..., 1])
 
 
 def game_of(events: Iterable[Event], players: Players, form, keep_rounds: bool) -> Game:

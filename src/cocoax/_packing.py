@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ _NOT_IN_JAX = np.typecodes["Datetime"] + "gG"  # which NumPy counts as numbers
 
 
 def form_of(tree, name, depth=0) -> Any:
-    """The form of dicts, lists and tuples of numbers; lists of numbers count as arrays."""
+    """The form of dicts, lists and tuples of numbers; lists of numbers count as arrays, whole ones as real ones."""
     if depth > _DEEPEST:
         raise SessionError(f"a round is nested more than {_DEEPEST} levels deep; give a flatter one")
     match listed(tree) if isinstance(tree, list) else tree:
@@ -29,22 +30,34 @@ def form_of(tree, name, depth=0) -> Any:
         case None:
             return {"list": [], "none": True}
         case leaf:
-            array = _as_array(leaf, name)
+            array = _as_array(float(leaf) if type(leaf) is int and abs(leaf) < 2**53 else leaf, name)
             return {"dtype": str(jax.dtypes.canonicalize_dtype(array.dtype)), "shape": list(array.shape)}
 
 
 def listed(tree) -> Any:
     """As `check.listed`, of anything."""
     try:
-        return check.listed(tree)
+        found = check.listed(tree)
+        is_bool = found is not tree and np.asarray(tree).dtype.kind == "b"
+        return np.asarray(tree) if is_bool else found
     except Exception:  # of any kind: JAX fails on lists that hold themselves, and on keys without an order
         return None
+
+
+def new_form(tree, name) -> Any:
+    """The form that a first round gives to all later ones."""
+    form = form_of(tree, name)
+    try:
+        return checked_form(form)
+    except ValueError as error:
+        raise SessionError(f"{name} has {error}; give fewer and larger arrays") from None
 
 
 def cast(form, tree, name):
     """The tree in the recorded form, as NumPy arrays; or a sentence that names the field."""
     if "dict" in form:
         expected = form["dict"]
+        tree = dict(tree) if isinstance(tree, Mapping) else tree
         if not isinstance(tree, dict):
             raise SessionError(f"{name} must be a dict with {_listing(expected)}, got {short(tree)}")
         for key in expected:
@@ -83,7 +96,7 @@ def _cast_leaf(form, leaf, name):
     whole_number = isinstance(leaf, int) and jnp.issubdtype(dtype, np.number)  # Python's have no width
     fits = whole_number or np.can_cast(given.dtype, dtype, "same_kind")
     if not fits or (given.dtype.kind == "b") != (dtype.kind == "b"):
-        raise SessionError(f"{name} must be of dtype {dtype}, got {given.dtype}")
+        raise SessionError(f"{name} must be of dtype {dtype}, as in the first round, got {given.dtype}; cast it")
     with np.errstate(all="ignore"):
         array = given.astype(dtype)
     if jnp.issubdtype(dtype, jnp.inexact):
@@ -102,8 +115,8 @@ def _as_array(leaf, name) -> np.ndarray:
         array = np.asarray(None if np.ma.is_masked(leaf) else leaf)
     except Exception:  # of any kind: what users' objects do when they are asked for numbers
         array = np.asarray(None)
-    if not check.is_numeric(array.dtype) or array.dtype.char in _NOT_IN_JAX:
-        raise SessionError(f"{name} must be a number or an array of numbers, got {short(leaf)}")
+    if not check.is_numeric(array.dtype) or array.dtype.char in _NOT_IN_JAX or array.dtype.kind == "c":
+        raise SessionError(f"{name} must be a real number or an array of them, got {short(leaf)}; give float(...)")
     return array
 
 

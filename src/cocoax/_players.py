@@ -4,8 +4,10 @@ import copy
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from ._journal import DECIDED, SKIPPED, Event
 from ._ledger import Ledger
 from ._stepping import compiled_step
 from .errors import CocoaxError, SessionError
@@ -28,9 +30,10 @@ class Players:
         self._constants, structure = jax.tree.flatten((problem, learner))
         self._of_state = jax.tree.structure(states[0])
         self._step = compiled_step(structure, self._of_state)
-        self.states = [jax.tree.leaves(state) for state in states]
-        self.decisions = [learner.decision(state) for state in states]
+        self.states = [[jnp.asarray(leaf) for leaf in jax.tree.leaves(state)] for state in states]
+        self.decisions = [jax.tree.map(jnp.asarray, learner.decision(state)) for state in states]
         self.pending, self.expires = pending, expires
+        self._plans = self._left(0) is not None
         self.versions = [0] * len(self.states)
         self.tickets: dict[str, Ticket] = {}
         self.given = 0
@@ -39,23 +42,20 @@ class Players:
     def state(self, which=0):
         return jax.tree.unflatten(self._of_state, self.states[which])
 
-    def give(self, name: str) -> Ticket:
+    def live(self) -> dict[str, Ticket]:
+        """The tickets that the next one to be given leaves."""
+        if self.expires is None:
+            return self.tickets
+        return {name: each for name, each in self.tickets.items() if each.number > self.given - self.expires}
+
+    def give(self, name: str) -> Event:
         """A decision of the copy that waits for the fewest rounds."""
-        for old, ticket in list(self.tickets.items()):
-            if self.expires is not None and ticket.number <= self.given - self.expires:
-                del self.tickets[old]
+        self.tickets = dict(self.live())
         waiting = [ticket.which for ticket in self.tickets.values()]
         which = min(range(len(self.states)), key=waiting.count)
         self.tickets[name] = Ticket(which, self.versions[which], self.given, self.decisions[which])
         self.given += 1
-        return self.tickets[name]
-
-    def room(self) -> bool:
-        """Whether another ticket can be given."""
-        stay = [
-            each for each in self.tickets.values() if self.expires is None or each.number > self.given - self.expires
-        ]
-        return len(stay) < self.pending
+        return Event(DECIDED, name, None, None, None)
 
     def observe(self, name: str | None, round, played) -> np.ndarray:
         """What it came to, see `_stepping.figures`; a round that is refused changes nothing."""
@@ -71,7 +71,8 @@ class Players:
             raise SessionError(f"the loss or a constraint failed on this round ({text}); mend or drop it") from error
         outcome = np.asarray(found).astype(np.float64)
         if not outcome[-3]:
-            raise SessionError(self._complaint(which, outcome))
+            self.check_plan()
+            raise SessionError(self._complaint(outcome))
         self.states[which], self.decisions[which] = state, decision
         self.versions[which] += 1
         self.ledger.add(outcome)
@@ -79,21 +80,27 @@ class Players:
             del self.tickets[name]
         return outcome
 
-    def _complaint(self, which, outcome) -> str:
-        left = self.learner.rounds_left(self.state(which))
-        if left is not None and int(left) < 1:
-            return (
-                "the learner planned for no more rounds; begin a session with a larger horizon=, or a learner "
-                "that needs none"
+    def check_plan(self):
+        """Whether every copy has rounds left, where learners plan for a number of them."""
+        if self._plans and any(int(self._left(which)) < 1 for which in range(len(self.states))):
+            raise SessionError(
+                "the learner planned for no more rounds; begin a session with a larger horizon=, or have these rounds "
+                "played again with one: cx.Session.replay(..., horizon=...)"
             )
+
+    def _left(self, which) -> Any:
+        return self.learner.rounds_left(self.state(which))
+
+    def _complaint(self, outcome) -> str:
         constraints = self.problem.constraints
         for name, values in (("loss", outcome[:1]), ("constraint", outcome[1 : 1 + constraints])):
             if not np.isfinite(values).all():
                 return f"the {name} is not finite in this round, although its data are; mend or drop it"
         return "a gradient, or the decision that it leads to, is not finite in this round; mend or drop it"
 
-    def skip(self, name: str):
+    def skip(self, name: str) -> Event:
         del self.tickets[name]
+        return Event(SKIPPED, name, None, None, None)
 
     def copy(self) -> "Players":
         """As it is now, whatever happens to the other."""
@@ -110,7 +117,7 @@ class Players:
         return {"tickets": tickets, "given": self.given, "versions": self.versions}
 
     def arrays(self):
-        return self.states, [each.decision for each in self.tickets.values()], self.ledger.arrays
+        return self.states, self.decisions, [each.decision for each in self.tickets.values()], self.ledger.arrays
 
     def arrays_like(self, notes: dict):
         """The form that `arrays` has where these notes, which may come from anybody, were taken; else ValueError."""
@@ -120,14 +127,13 @@ class Players:
                 good = all(type(number) is int for number in whole) and len(versions) == len(self.states)
                 good = good and all(len(each) == 4 and isinstance(each[0], str) for each in tickets)
                 if good and all(0 <= copy < len(self.states) for _, copy, _, _ in tickets):
-                    return self.states, [self.decisions[0]] * len(tickets), self.ledger.arrays
+                    return self.states, self.decisions, [self.decisions[0]] * len(tickets), self.ledger.arrays
         raise ValueError("no notes of a session")
 
     def restore(self, notes: dict, arrays):
-        self.states, decisions, self.ledger.arrays = list(arrays[0]), *arrays[1:]
-        self.decisions = [self.learner.decision(self.state(which)) for which in range(len(self.states))]
+        self.states, self.decisions, given, self.ledger.arrays = arrays
         self.given, self.versions = notes["given"], notes["versions"]
         self.tickets = {
             name: Ticket(which, version, number, decision)
-            for (name, which, version, number), decision in zip(notes["tickets"], decisions)
+            for (name, which, version, number), decision in zip(notes["tickets"], given)
         }

@@ -39,7 +39,8 @@ def signature(problem: Problem, learner: AbstractLearner, states, settings: dict
         "constraints": list(problem.names),
         **known,
         "settings": settings,
-        "state": packing.outline(states),
+        "x64": bool(jax.config.read("jax_enable_x64")),
+        "state": packing.outline(states[0]),
     }
 
 
@@ -72,11 +73,13 @@ def compare(recorded: dict, current: dict, path):
             f"{path} was recorded by cocoax {recorded['version']}, this is {current['version']}; install that one, "
             f"{deliberate}"
         )
+    if recorded["x64"] != current["x64"]:
+        raise SessionError(f"{path} was recorded with jax_enable_x64={recorded['x64']}; set that, {deliberate}")
     for name in ("decision", "constraints"):
         if recorded[name] != current[name]:
             raise SessionError(
                 f"{path} was recorded with {name} {recorded[name]}, this problem has {current[name]}; open it with the "
-                f"problem (and jax_enable_x64) of then, {deliberate}"
+                f"problem of then, {deliberate}"
             )
     same_python = recorded["python"] == current["python"]
     for name in _COMPARED:

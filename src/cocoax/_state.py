@@ -39,6 +39,10 @@ def checked_start(problem, start):
     """A first decision to begin from, if one is given."""
     if start is None:
         return None
+    if not tree.is_traced(start) and not all(
+        check.is_numeric(np.asarray(leaf).dtype) for leaf in jax.tree.leaves(start)
+    ):
+        raise ProblemError(f"start must be a point of the domain, got {check.described(start)}")
     start = first_decision(problem, start)
     try:
         inside = problem.domain.contains(start, 1e-4)

@@ -2,16 +2,40 @@
 small round does."""
 
 import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
 
 from . import _tree as tree
+from .errors import LearnerError
 
 
 def figures(constraints: int) -> int:
-    """How many a round has: loss, g, multiplier, LMO and gradient calls; finite, and the next decision's checksum."""
+    """How many a round has: loss, g, multiplier, LMO and gradient calls; finite, and the next state's checksum."""
     return 6 + 2 * constraints
+
+
+class Observed(NamedTuple):
+    """What a round came to, or many of them: see `Game`."""
+
+    loss: Any
+    constraint: Any
+    multiplier: Any
+    lmo_calls: Any
+    gradient_calls: Any
+
+    @classmethod
+    def of(cls, found: np.ndarray, constraints: int) -> "Observed":
+        """From figures, one after the other in the last axis."""
+        both = 1 + 2 * constraints
+        values, multiplier = found[..., 1 : 1 + constraints], found[..., 1 + constraints : both]
+        calls = found[..., both : both + 2].astype(np.int64)
+        if found.ndim == 1:
+            return cls(float(found[0]), values, multiplier, int(calls[0]), int(calls[1]))
+        return cls(found[..., 0], values, multiplier, calls[..., 0], calls[..., 1])
 
 
 @functools.lru_cache(maxsize=256)
@@ -26,7 +50,7 @@ def compiled_step(structure, of_state):
         problem, learner = jax.tree.unflatten(structure, constants)
         state, outcome = learner.observe(problem, jax.tree.unflatten(of_state, leaves), round, played=played)
         decision = learner.decision(state)
-        mark = _mark(decision)
+        following, mark = _as_before(state, of_state, leaves), _mark((state, decision))
         found = (
             outcome.loss,
             outcome.constraint,
@@ -37,17 +61,37 @@ def compiled_step(structure, of_state):
             mark >> 16,
             mark & 0xFFFF,
         )
-        found = jnp.concatenate([jnp.ravel(each).astype(outcome.loss.dtype) for each in found])
-        return of_state.flatten_up_to(state), decision, found
+        dtype = jnp.promote_types(outcome.loss.dtype, jnp.float32)  # halves of the checksum need 16 bits
+        return following, decision, jnp.concatenate([jnp.ravel(each).astype(dtype) for each in found])
 
     return step
 
 
-def _mark(x):
-    """A checksum of bits, in 32 of them, which needs no order of summation: one changed entry changes it."""
-    total = jnp.zeros((), jnp.uint32)
+def _as_before(state, of_state, leaves):
+    """The leaves of a state, whose form must be that of the one before."""
+    new, structure = jax.tree.flatten(state)
+    if structure != of_state or [jax.typeof(leaf) for leaf in new] != [jax.typeof(leaf) for leaf in leaves]:
+        raise LearnerError("the learner's state changes its form in a round; keep shapes and dtypes as init has them")
+    return new
+
+
+def _mark(x) -> Array:
+    """A checksum of all bits: each word is mixed with its place, and sums of integers have no order."""
+    total, place = jnp.zeros((), jnp.uint32), 0
     for leaf in jax.tree.leaves(x):
-        bits = jax.lax.bitcast_convert_type(leaf.reshape(-1), jnp.uint16).reshape(-1).astype(jnp.uint32)
-        odd = 2 * jax.lax.iota(jnp.uint32, bits.size) + 1
-        total = 31 * total + jnp.sum(bits * odd, dtype=jnp.uint32)
+        words = _words(leaf)
+        mixed = words ^ (jax.lax.iota(jnp.uint32, words.size) + jnp.uint32(place)) * jnp.uint32(0x9E3779B1)
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # as in MurmurHash3
+            mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(factor)
+        total, place = total + jnp.sum(mixed ^ (mixed >> 16), dtype=jnp.uint32), place + words.size
     return total
+
+
+def _words(leaf) -> Array:
+    """Its bits, as 32-bit words."""
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    if leaf.dtype == bool:
+        return leaf.reshape(-1).astype(jnp.uint32)
+    word = {1: jnp.uint8, 2: jnp.uint16}.get(leaf.dtype.itemsize, jnp.uint32)
+    return jax.lax.bitcast_convert_type(leaf.reshape(-1), word).reshape(-1).astype(jnp.uint32)

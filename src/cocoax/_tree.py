@@ -32,8 +32,14 @@ def mix(x, y, step):
 
 
 def dot(x, y):
-    products = jax.tree.leaves(jax.tree.map(jnp.vdot, x, y))
+    products = jax.tree.leaves(jax.tree.map(_dot, x, y))
     return functools.reduce(operator.add, products)
+
+
+def _dot(x, y):
+    if x.ndim < 2:
+        return jnp.vdot(x, y)
+    return jnp.sum(jnp.sum(x * y, axis=0))
 
 
 def norm(x, ord: float = 2):

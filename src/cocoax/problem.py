@@ -227,7 +227,7 @@ def _names(constraints) -> tuple[str, ...]:
         count = check.whole(constraints, "constraints", ProblemError, low=1)
         return ("constraint",) if count == 1 else tuple(f"constraint_{i}" for i in range(count))
     names = (constraints,) if isinstance(constraints, str) else tuple(constraints)
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise ProblemError(f"constraints must be a number or a tuple of different names, got {constraints!r}")
     columns = [name + suffix for name in names for suffix in ("", "_violation", "_hard_violation", "_multiplier")]
     if len(_COLUMNS | set(columns)) < len(_COLUMNS) + len(columns):

@@ -2,7 +2,6 @@
 
 import os
 import threading
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,20 +9,18 @@ import numpy as np
 from . import _check as check
 from . import _packing as packing
 from ._durable import Durable
-from ._history import Observed, game_of, rows_of
+from ._history import game_of, rows_of
 from ._journal import DECIDED, OBSERVED, SKIPPED, Event
 from ._players import Players
 from ._replay import replay
-from ._rounds import number_of_rounds
+from ._session_arguments import as_file, checked_ticket, each_round, first_states, late_settings, on_host
 from ._signature import signature
-from ._state import begin, checked_start, checked_state
+from ._stepping import Observed
 from .errors import LearnerError, ProblemError, SessionError
 from .game import Game
 from .hindsight import hindsight
-from .learners.base import AbstractLearner, Horizon
+from .learners.base import AbstractLearner
 from .problem import Problem
-
-_LONGEST_TICKET = 200  # characters
 
 
 class Session:
@@ -37,15 +34,15 @@ class Session:
     - `state`: `game.state` of a game over logged data, to begin from; `horizon`, `start`: as in `play`.
     - `pending`: for feedback that comes late, how many rounds may be waited for at a time; 0 where each round is
       observed before the next decision. Rounds then have tickets: `decide(ticket)`, `observe(round, ticket=ticket)`.
-    - `copies`: how many independent copies of the learner share the late rounds, `pending` by default. Each then has
-      decided, observed, decided, ... as its proofs assume, so regrets and violations over its rounds keep their bounds
-      and add up: with bounds of the form c T^p, at most c pending^(1-p) T^p. With fewer copies each learns from more
-      rounds, with gradients at what was played then: often better (measured), but without a proof.
+    - `copies`: how many independent copies of the learner share the late rounds, `pending` by default. Each then
+      decides, observes, decides, ... as its proofs assume, so that bounds of learners without a horizon hold over each
+      copy's rounds and add up: c T^p becomes at most c pending^(1-p) T^p (docs/sessions.md has the conditions). With
+      fewer copies each learns from more rounds, with gradients at what was played then, without a proof.
     - `expires`: a ticket is given up when this many were given after it; by default never.
     - `keep_rounds`: keep all rounds, which `regret` and `replay` need; or only those since the last snapshot.
     - `snapshot_every`: how many events there are between snapshots: what reopening after a crash replays at most.
 
-    `decide` is idempotent until its round is observed. `observe` returns when the round is on disk, raises
+    `decide` gives the same until its round is observed. `observe` returns when the round is on disk, raises
     `SessionError` when it is not, and then nothing has changed. Methods may be called from several threads.
 
     >>> import jax
@@ -77,10 +74,14 @@ class Session:
     ):
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
-        self.path = None if path is None else _file(path)
-        settings = _settings(horizon, pending, copies, expires)
+        self.path = None if path is None else as_file(path)
+        settings = late_settings(horizon, pending, copies, expires)
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
-        states = _states(problem, learner, key, state, horizon, start, settings["copies"])
+        if not isinstance(keep_rounds, bool):
+            raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
+        if key is None and self.path is not None and self.path.exists():
+            key = jax.random.key(0)  # only its form matters
+        states = first_states(problem, learner, key, state, horizon, start, settings["copies"])
         players = Players(problem, learner, states, settings["pending"], settings["expires"])
         self._lock = threading.RLock()
         self._keeps_data = keep_rounds or path is not None  # a journal needs them until the next snapshot
@@ -121,35 +122,31 @@ class Session:
         """The decision of the round that comes, in NumPy; the same until that round is observed.
 
         With `pending`, the decision of the round that is called `ticket`; a ticket that is pending gets the decision
-        that it got before, so a call can be repeated when its answer was lost. Without a name the round is called after
-        how many there were; `session.pending[-1]` then tells.
+        that it got before, so a call can be repeated when its answer was lost. Without a name each call is a new round,
+        called after how many there were; `session.pending[-1]` tells.
         """
         with self._lock:
             self._durable.check_usable()
+            self._players.check_plan()
             if not self._players.pending:
                 if ticket is not None:
                     raise SessionError("tickets are for late feedback; begin the session with pending=")
-                return _host(self._players.decisions[0])
-            name = self._new_name() if ticket is None else _checked_ticket(ticket)
+                return on_host(self._players.decisions[0])
+            name = self._new_name() if ticket is None else checked_ticket(ticket)
             if name not in self._players.tickets:
-                if not self._players.room():
+                if len(self._players.live()) >= self._players.pending:
                     raise SessionError(
                         f"{len(self.pending)} rounds are pending already; observe or skip one, for example "
                         f"{self.pending[0]!r}, or begin with a larger pending="
                     )
-                self._give(name)
-            return _host(self._players.tickets[name].decision)
-
-    def _give(self, name):
-        def events():
-            self._players.give(name)
-            yield Event(DECIDED, name, None, None, None)
-
-        self._durable.commit(events())
+                if self._durable.fate(name) is not None:
+                    raise SessionError(self._gone(name))
+                self._durable.commit(lambda players: [players.give(name)])
+            return on_host(self._players.tickets[name].decision)
 
     def _new_name(self):
         number = self._players.given
-        while str(number) in self._players.tickets:
+        while self._durable.fate(str(number)) is not None:
             number += 1
         return str(number)
 
@@ -167,63 +164,61 @@ class Session:
         The same as to observe them one by one, with one write to the disk. Not for late feedback.
         """
         with self._lock:
-            if not isinstance(rounds, list):
-                rounds = [jax.tree.map(lambda leaf, i=i: leaf[i], rounds) for i in range(number_of_rounds(rounds))]
-            return self._observe([(round, None, None) for round in rounds], "round {}")
+            if self._players.pending:
+                raise SessionError("late rounds come one by one; give each to observe, with its ticket=")
+            return self._observe([(round, None, None) for round in each_round(rounds)], "round {}")
 
     def _observe(self, given, name):
         form = self._durable.form
         outcomes = []
         if form is None and given:
-            form = packing.form_of(given[0][0], name.format(0))
+            form = packing.new_form(given[0][0], name.format(0))
 
-        def events():
+        def events(players):
             for number, (round, played, ticket) in enumerate(given):
-                ticket = self._pending_ticket(ticket)
+                ticket = self._pending_ticket(players, ticket)
                 round = packing.cast(form, round, name.format(number))
                 played = None if played is None else self._as_decision(played)
-                outcome = self._players.observe(ticket, round, played)
-                outcomes.append(Observed.of(outcome, self._players.problem.constraints))
-                kept = round if self._keeps_data else None, played if self._keeps_data else None
-                data = [None if each is None else packing.pack(each) for each in kept]
-                yield Event(OBSERVED, ticket, data[0], data[1], outcome.tobytes())
+                outcome = players.observe(ticket, round, played)
+                outcomes.append(Observed.of(outcome, players.problem.constraints))
+                data = None if played is None else packing.pack(played)
+                kept = (packing.pack(round), data) if self._keeps_data else (None, None)
+                yield Event(OBSERVED, ticket, kept[0], kept[1], outcome.tobytes())
 
-        self._durable.commit(events(), form)
+        self._durable.commit(events, form)
         return outcomes
 
     def skip(self, ticket: str):
         """Give a ticket up: its round will not be observed, and nobody learns from it."""
         with self._lock:
-            name = self._pending_ticket(ticket)
+            if ticket is None:
+                raise SessionError("skip needs the ticket of a round; give one of session.pending")
+            name = self._pending_ticket(self._players, ticket)
+            self._durable.commit(lambda players: [players.skip(name)])
 
-            def events():
-                self._players.skip(name)
-                yield Event(SKIPPED, name, None, None, None)
-
-            self._durable.commit(events())
-
-    def _pending_ticket(self, ticket):
-        if (ticket is None) != (self._players.pending == 0):
+    def _pending_ticket(self, players, ticket):
+        if (ticket is None) != (players.pending == 0):
             raise SessionError(
-                "a ticket names a round of late feedback: give ticket= where the session was begun with pending=, and "
-                "only there"
+                "a ticket names a round of late feedback: observe(round, ticket=...) where the session was begun with "
+                "pending=, and only there"
             )
-        if ticket is not None and _checked_ticket(ticket) not in self._players.tickets:
-            raise SessionError(
-                f"no round is pending under the ticket {ticket!r}: it was observed, skipped or given up, or never given"
-            )
+        if ticket is not None and checked_ticket(ticket) not in players.tickets:
+            raise SessionError(self._gone(ticket))
         return ticket
 
+    def _gone(self, ticket) -> str:
+        fate = {
+            None: "was never given; ask decide for it first",
+            DECIDED: "has expired; its round does not count",
+            OBSERVED: "was observed already; its round counts once",
+            SKIPPED: "was skipped; its round does not count",
+        }
+        return f"the ticket {ticket!r} {fate.get(self._durable.fate(ticket), 'is not known')}"
+
     def _as_decision(self, played):
-        like = self._players.decisions[0]
-        point = packing.listed(played)
-        if not _is_formed_as(point, like):
-            raise SessionError(f"played must have the form of a decision, got {packing.short(played)}")
-        leaves = [
-            packing.cast({"dtype": str(to.dtype), "shape": list(to.shape)}, leaf, "played")
-            for leaf, to in zip(jax.tree.leaves(point), jax.tree.leaves(like))
-        ]
-        return jax.tree.unflatten(jax.tree.structure(like), leaves)
+        like = on_host(self._players.decisions[0])
+        point = packing.cast(packing.form_of(like, "played"), played, "played")
+        return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
 
     def game(self, *, keep_rounds: bool = False) -> Game:
         """The rounds so far as a `Game`, of which all can be asked that is asked of games; its figures are in float64.
@@ -272,64 +267,12 @@ class Session:
         self.close()
 
     @classmethod
-    def replay(cls, source, problem, learner, path=None, *, key=None, **options) -> "Session":
+    def replay(cls, source, problem, learner, path=None, **options) -> "Session":
         """A new session whose learner, which may be another one, observes all rounds of an old one.
 
         For another learner, a changed loss, or a newer version of cocoax or JAX: the new decisions are those that the
-        new learner would have taken, rounds with `played` are learnt from at what was played. The old file is only
-        read. Of a damaged one, the rounds before the damage are taken, with a warning. `options` are those of the new
-        session; late feedback is taken over from the old one.
+        new learner would have taken; rounds with `played` are learnt from at what was played. The old files are read
+        and never written. Of damaged ones, the rounds before the damage are taken, with a warning. `options` are those
+        of the new session, such as `key`; its horizon and late feedback are taken over from the old one.
         """
-        return replay(cls, source, problem, learner, path, key, options)
-
-
-def _file(path) -> Path:
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
-        raise SessionError(f"path must be the name of a file, got {packing.short(path)}")
-    return Path(os.path.abspath(path))
-
-
-def _is_formed_as(point, like) -> bool:
-    try:
-        return jax.tree.structure(point) == jax.tree.structure(like)
-    except Exception:  # of any kind: it is a user's
-        return False
-
-
-def _settings(horizon, pending, copies, expires) -> dict:
-    pending = check.whole(pending, "pending", SessionError, low=0)
-    if not pending and (copies is not None or expires is not None):
-        raise SessionError("copies= and expires= are for late feedback; give pending= too")
-    copies = max(pending, 1) if copies is None else check.whole(copies, "copies", SessionError, low=1)
-    if copies > max(pending, 1):
-        raise SessionError(f"copies={copies} is more than pending={pending}: some would never play; give fewer")
-    if expires is not None:
-        expires = check.whole(expires, "expires", SessionError, low=1)
-    rounds = horizon.capacity if isinstance(horizon, Horizon) else horizon
-    return {"pending": pending, "copies": copies, "expires": expires, "horizon": rounds}
-
-
-def _states(problem, learner, key, state, horizon, start, copies) -> list:
-    if state is not None:
-        if horizon is not None or start is not None:
-            raise SessionError("state= goes on with its own start and horizon; leave out start= and horizon=")
-        return [checked_state(problem, learner, None, state)] * copies
-    check.random_key(key, "a session", SessionError)
-    horizon = horizon if horizon is None or isinstance(horizon, Horizon) else Horizon(horizon)
-    start = checked_start(problem, start)
-    learner.check(problem)
-    keys = [key] if copies == 1 else list(jax.random.split(key, copies))
-    return [begin(problem, learner, None, each, horizon, start) for each in keys]
-
-
-def _checked_ticket(ticket) -> str:
-    if not isinstance(ticket, str) or not 0 < len(ticket) <= _LONGEST_TICKET or not ticket.isprintable():
-        raise SessionError(
-            f"a ticket is a string of 1 to {_LONGEST_TICKET} printable characters, got {packing.short(ticket)}"
-        )
-    return ticket
-
-
-def _host(x):
-    """In NumPy, and the caller's own."""
-    return np.asarray(x).copy() if isinstance(x, jax.Array) else jax.tree.map(_host, x)
+        return replay(cls, as_file(source), problem, learner, path, options)
