@@ -64,8 +64,10 @@ class Database:
         return self._connection.execute(statement, arguments)
 
     def read(self, query, *arguments):
+        """Row by row; the arguments of a query stand in its order, or are one dict by name."""
+        named = arguments[0] if arguments and isinstance(arguments[0], dict) else arguments
         try:
-            for row in self.run(query, arguments):  # noqa: UP028 (it would close what is closed)
+            for row in self.run(query, named):  # noqa: UP028 (it would close what is closed)
                 yield row
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise Damaged(str(error)) from None

@@ -192,12 +192,14 @@ class Journal:
             raise Damaged(f"event {count + 1}")
 
     def _events(self, size, last, chain) -> Iterator[tuple[int, bytes, Event]]:
-        data = ", ".join(f"iif(length({name}) > ?1, 'too long', {name})" for name in ("round", "played", "outcome"))
+        data = ", ".join(f"iif(length({name}) > :size, 'too long', {name})" for name in ("round", "played", "outcome"))
         query = (
             f"SELECT number, substr(kind, 1, 1000), substr(ticket, 1, 1000), {data}, substr(contents, 1, 100), "
-            "substr(chain, 1, 100) FROM events WHERE number > ?2 ORDER BY number"
+            "substr(chain, 1, 100) FROM events WHERE number > :last ORDER BY number"
         )
-        for number, kind, ticket, round, played, outcome, contents, link in self._database.read(query, size, last):
+        for number, kind, ticket, round, played, outcome, contents, link in self._database.read(
+            query, {"size": size, "last": last}
+        ):
             event = Event(kind, ticket, round, played, outcome)
             good = number == last + 1 and isinstance(link, bytes) and link == _link(chain, number, event, contents)
             if good and (round is not None or played is not None):
