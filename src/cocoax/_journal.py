@@ -184,12 +184,13 @@ class Journal:
 
     def observed(self, size: int) -> Iterator[Event]:
         """Every round that was observed, all checked from the first event on."""
-        count = 0
-        for count, _, event in self._events(size, 0, b""):  # noqa: B007
+        last = 0
+        for number, _, event in self._events(size, 0, b""):
+            last = number
             if event.kind == OBSERVED:
                 yield event
-        if count != self.last:
-            raise Damaged(f"event {count + 1}")
+        if last != self.last:
+            raise Damaged(f"event {last + 1}")
 
     def _events(self, size, last, chain) -> Iterator[tuple[int, bytes, Event]]:
         data = ", ".join(f"iif(length({name}) > :size, 'too long', {name})" for name in ("round", "played", "outcome"))
