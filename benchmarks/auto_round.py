@@ -98,19 +98,19 @@ def pieces(problem, state, r):
         return domain.lmo(direction, guess)
 
     @jax.jit
-    def follow(domain, tracker, target):
-        return tracker.follow(domain, target, slack=0.1)
+    def follow(domain, tracker, update):
+        return tracker.follow(domain, update, slack=0.1)
 
     @jax.jit
     def copied(x):
         return x + 1
 
-    away, target = tree.sub(x, y), tree.add(y, tree.scale(0.01, problem.gradients(x, r)[0]))
+    away, update = tree.sub(x, y), tree.scale(0.01, problem.gradients(x, r)[0])
     parts = {
         "values and gradients": lambda: gradients(problem, x, r),
         "two products with a Hessian": lambda: products(problem, x, y, r),
         "LMO": lambda: lmo(domain, away, state.tracker.vertex),
-        "following, with its LMO": lambda: follow(domain, state.tracker, target),
+        "following, with its LMO": lambda: follow(domain, state.tracker, update),
         "for scale: one matrix read and written": lambda: copied(x),
     }
     for part in parts.values():

@@ -4,11 +4,13 @@ from pathlib import Path
 
 TITLES = {
     "paper": "The paper's experiment",
+    "reproduce": "The paper in one command",
     "rounds": "One round against dimension",
     "lmos": "Batched linear minimisation",
     "throughput": "Throughput of games",
     "first": "Time to first result",
     "memory": "Memory",
+    "factored": "Too large to write down",
 }
 DEVICES = {"cpu": "CPU", "gpu": "GPU"}
 RELATIONS = {">=": "at least", "<=": "at most"}

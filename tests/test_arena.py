@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 import cocoax as cx
-from cocoax import cli, learners, problems
-from cocoax.hindsight import Comparator
+from cocoax import Comparator, cli, learners, problems
 from cocoax.lab import Study, _tuning, arena
 from cocoax.lab._rivals import FAMILIES, Family, TunedAdaptivePDOGD, TunedDPP, TunedPDOGD, TunedTracked, Units
 from cocoax.lab._standings import START

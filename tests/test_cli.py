@@ -1,6 +1,5 @@
 """The command line: right answers, and one sentence with exit status 2 for what a user can mend."""
 
-import subprocess
 import sys
 import textwrap
 from types import SimpleNamespace
@@ -156,10 +155,3 @@ def test_a_problem_that_raises_loses_nothing(run, tmp_path, line):
     (tmp_path / "race.py").write_text(f"{RACE}\ndef bad(key):\n    {line}\nproblems['bad'] = bad\n")
     refused(run("race", tmp_path / "race.py", "--out", tmp_path / "out", "--resume", "--quiet"))
     assert sorted((tmp_path / "out" / "store").iterdir()) == before
-
-
-def test_the_package_does_not_import_what_only_the_lab_needs():
-    heavy = "polars", "plotly", "typer", "rich", "matplotlib", "scipy", "optax"
-    code = f"import cocoax, sys; print([name for name in {heavy} if name in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"

@@ -29,8 +29,8 @@ def classes(module, base):
     """The public concrete classes of a namespace."""
     return {
         name: cls
-        for name, cls in vars(module).items()
-        if inspect.isclass(cls) and issubclass(cls, base) and not inspect.isabstract(cls)
+        for name, cls in inspect.getmembers(module, inspect.isclass)
+        if issubclass(cls, base) and not inspect.isabstract(cls)
     }
 
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from cocoax import DomainError
 from cocoax import _tree as tree
@@ -114,6 +115,30 @@ def test_lmo_attains_the_known_minimum(name, data):
     if name in DESCRIBED:
         check_minima(domain, asked, generic(name).minimum, Generic.tol)
     assert bool(jnp.all(jax.vmap(domain.contains)(answers(domain, jnp.asarray(asked)))))
+
+
+def test_matrices_that_are_seen_to_lie_inside_are_projected_without_a_decomposition():
+    made = []
+
+    class Watched(NuclearNormBall):
+        def with_spectrum(self, function, x):
+            jax.debug.callback(lambda: made.append(1))
+            return super().with_spectrum(function, x)
+
+    ball = Watched((5, 4), 2.0)  # and 1 in the l2 norm is inside
+    x = jax.random.normal(jax.random.key(0), (4, 5, 4))
+    x = x / jnp.linalg.norm(x, axis=(1, 2), keepdims=True) * jnp.array([0.3, 0.99, 1.01, 9.0])[:, None, None]
+    project = jax.jit(jax.vmap(ball.project))
+    assert project(x[:2]).tolist() == x[:2].tolist()
+    jax.effects_barrier()
+    assert not made
+    found = project(x)
+    jax.effects_barrier()
+    assert made
+    for each, nearest in zip(np.asarray(x, np.float64), found):
+        left, values, right = np.linalg.svd(each, full_matrices=False)
+        shrunk = brentq(lambda by, values=values: np.maximum(values - by, 0).sum() - 2, 0, 9) if values.sum() > 2 else 0
+        np.testing.assert_allclose(nearest, (left * np.maximum(values - shrunk, 0)) @ right, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [name for name in DESCRIBED if name != "schatten 3"])

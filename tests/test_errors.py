@@ -357,8 +357,8 @@ def test_mistakes_get_one_sentence(name):
 PARTS = {
     f"{module.__name__.removeprefix('cocoax.')}.{name}": each
     for module in (learners, primal, primal.steps, dual)
-    for name, each in vars(module).items()
-    if inspect.isclass(each) and issubclass(each, eqx.Module) and not name.startswith(("_", "Abstract"))
+    for name, each in inspect.getmembers(module, inspect.isclass)
+    if issubclass(each, eqx.Module) and not name.startswith(("_", "Abstract"))
     if name not in ("Outcome", "Scale", "Weights")
 }
 GIVEN = {  # what else a class must be given

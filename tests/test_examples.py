@@ -177,20 +177,3 @@ def test_readme_example_runs_as_printed(tmp_path):
     printed = float(re.search(r"# ([\d.]+) \[", code).group(1))
     assert abs(regret - printed) < 1  # what the README says it prints, up to rounding on other machines
     assert 0 <= gap < 1e-4
-
-
-def test_import_loads_no_optional_dependency():
-    code = "import sys, cocoax; print([name for name in sys.modules if name in sys.argv[1:]])"
-    extras = [
-        "optax",
-        "matplotlib",
-        "plotly",
-        "polars",
-        "scipy.optimize",
-        "scipy.stats",
-        "typer",
-        "cvxpy",
-        "networkx",
-        "highspy",
-    ]
-    assert run(["-c", code, *extras], ROOT).stdout.strip() == "[]"

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 import cocoax as cx
 from cocoax import theory
 from cocoax.errors import LearnerError, ProblemError
+from cocoax.primal import loo_bogd
 from slow_tools import slow_but
 from transcription_tools import (
     DOMAINS,
@@ -562,7 +563,7 @@ def test_a_closed_pair_is_close_and_no_further_from_any_point(name):
     @jax.jit
     @jax.vmap
     def closed(y):
-        found = cx.primal.loo_bogd.close_pair(domain, jnp.asarray(start), y, eps, domain.vertex(), most=10**4)
+        found = loo_bogd.close_pair(domain, jnp.asarray(start), y, eps, domain.vertex(), most=10**4)
         return found[0], found[1], found[3]
 
     points = [lmo(c) for c in rng.normal(size=(50, *start.shape))] + [start]

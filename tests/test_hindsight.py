@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax.hindsight import Comparator, hindsight
+from cocoax import Comparator, hindsight
 
 
 def solved(loss, constraints):
@@ -385,7 +385,7 @@ def test_users_of_float32_get_the_same(tmp_path):
     np.savez(tmp_path / "rounds.npz", **rounds)
     script = f"""
 import jax.numpy as jnp, numpy as np, cocoax as cx
-from cocoax.hindsight import hindsight
+from cocoax import hindsight
 rounds = {{k: jnp.asarray(v) for k, v in np.load({str(tmp_path / "rounds.npz")!r}).items()}}
 half = jnp.asarray(0.5)
 assert half.dtype == jnp.float32

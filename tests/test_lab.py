@@ -18,11 +18,12 @@ from scipy import stats
 import cocoax as cx
 from cocoax._fingerprint import fingerprint
 from cocoax.domains import Counted, Flow, Transport
-from cocoax.lab import Study, _games, statistics
+from cocoax.lab import Study, _comparators, _games, statistics
 from cocoax.lab._games import capacity_of
 from cocoax.lab.progress import Reporter
 from cocoax.lab.sources import learner_key
 from cocoax.lab.store import Store
+from cocoax.lab.study import Share
 
 PROBLEM = functools.partial(cx.problems.simplex, n=4)
 LEARNERS = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "PDMFW": cx.learners.PDMFW()}
@@ -72,6 +73,37 @@ def test_curves_end_at_the_figures(finished):
     np.testing.assert_array_equal(joined["round"], joined["horizon"])
     np.testing.assert_array_equal(joined["regret"], joined["regret_table"])
     np.testing.assert_array_equal(joined["violation"], joined["violation_table"])
+
+
+def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
+    horizons, learners = [3, 8, 9, 13, 20, 25, 31], {**LEARNERS, "DPP": cx.learners.DPP()}
+    with jax.enable_x64(True):
+        alone = small(horizons=horizons, learners=learners).run(quiet=True).table()
+        before = _games._compiled.cache_info().misses
+        monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
+        assert _games.calls([*horizons, 2000]) == [[2000], [31, 25, 20, 13, 9], [8, 3]]
+        together = small(horizons=horizons, learners=learners).run(quiet=True).table()
+        assert _games._compiled.cache_info().misses == before + len(learners)
+    assert alone["reason"].null_count() == together["reason"].null_count() == len(alone) == 84
+    for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gradient_calls", "bad_round"):
+        np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
+
+
+def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypatch):
+    study = small(tmp_path)
+    for first in range(2):
+        study.compare(Share(first, 2))
+    found = study.store.keys("comparator")
+    assert len(found) == 6 and not study.store.keys("game")
+    study.run(quiet=True, share=Share(1, 2))
+    assert {game.learner for game in study.missing()} == {"stay", "PDMFW"}
+    study.run(quiet=True, share=Share(0, 2))
+    assert not study.missing() and study.store.keys("comparator") == found
+    assert study.table().equals(finished.table())
+
+    monkeypatch.setattr(_comparators, "_PATIENCE", 0.2)  # where nobody compares, one does it oneself
+    alone = small(tmp_path / "alone", learners={"stay": LEARNERS["stay"]}).run(quiet=True, share=Share(0, 1))
+    assert alone.table().equals(finished.table().filter(pl.col("learner") == "stay"))
 
 
 def test_one_compilation_serves_all_horizons():

@@ -1,6 +1,7 @@
 """A study's report says what the stored table says, and works as a page."""
 
 import contextlib
+import inspect
 import itertools
 import json
 import re
@@ -326,8 +327,8 @@ def test_changed_parameters_are_found_in_parts():
 
 @pytest.mark.parametrize("learner", WRITTEN)
 def test_learners_are_described_as_one_writes_them(learner):
-    names = [vars(module) for module in (cx.learners, cx.primal, cx.primal.steps, perturbation, cx.dual)]
-    again = eval(described(learner), {name: each for each in names for name, each in each.items()})
+    modules = cx.learners, cx.primal, cx.primal.steps, perturbation, cx.dual
+    again = eval(described(learner), {name: each for part in modules for name, each in inspect.getmembers(part)})
     assert eqx.tree_equal(again, learner)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax import learners, primal
+from cocoax import Comparator, learners, primal
 from cocoax.environment import Environment
-from cocoax.hindsight import Comparator
 from cocoax.testing import problems
 
 ROUNDS = 16

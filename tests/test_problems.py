@@ -12,6 +12,7 @@ import cocoax as cx
 from cocoax import problems
 from cocoax._integers import ceil_power
 from cocoax._sums import running_sum
+from cocoax.problems._matrix_completion import _subset
 
 KEY = jax.random.key(3)
 
@@ -65,6 +66,20 @@ def test_expected_constraint_is_the_mean_of_many_rounds(name):
     values = np.asarray(jax.vmap(lambda r: instance.problem.values(x, r)[1])(rounds))
     error = values.std(0) / len(values) ** 0.5
     assert np.all(np.abs(values.mean(0) - instance.expected_constraint(x)) <= 4.5 * error + 1e-12)
+
+
+@pytest.mark.parametrize("n, size", [(30, 17), (20, 20), (40, 3), (1, 1)])
+def test_subsets_are_those_of_floyds_algorithm(n, size):
+    keys = jax.random.split(jax.random.key(0), 50)
+    found = jax.vmap(lambda key: _subset(key, n, size))(keys)
+    uniforms = np.asarray(jax.vmap(lambda key: jax.random.uniform(key, (size,)))(keys))
+    for subset, uniform in zip(np.asarray(found).tolist(), uniforms):
+        chosen = []
+        for i in range(size):
+            last = n - size + i
+            number = min(int(uniform[i] * np.float32(last + 1)), last)
+            chosen.append(last if number in chosen else number)
+        assert subset == chosen
 
 
 def test_observed_entries_are_distinct_and_all_equally_likely():

@@ -112,14 +112,14 @@ def test_rounds_of_another_form_are_refused_after_opening_again(path):
 def test_another_machine_is_refused(tmp_path):
     """A round that does not come to what it came to before is not gone on from."""
     path = tools.copied(tools.prepared(tmp_path, 9, every=4), tmp_path / "copy")
-    from cocoax import _journal as journal
+    from cocoax import _events as events
 
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         row = connection.execute("SELECT kind, ticket, round, played, outcome, contents FROM events WHERE number = 9")
         *event, contents = row.fetchone()
         event[4] = event[4][:-1] + bytes([event[4][-1] ^ 1])
         before = connection.execute("SELECT chain FROM events WHERE number = 8").fetchone()[0]
-        link = journal._link(before, 9, journal.Event(*event), contents)
+        link = events._link(before, 9, events.Event(*event), contents)
         connection.execute("UPDATE events SET outcome = ?, chain = ? WHERE number = 9", (event[4], link))
     with pytest.raises(cx.SessionError, match="rounds otherwise"):
         tools.session(path)

@@ -10,7 +10,7 @@ import pytest
 import cocoax as cx
 import session_tools as tools
 from cocoax import _database as database
-from cocoax import _journal as journal
+from cocoax import _events as events
 
 COLUMNS = [
     *(("facts", column) for column in ("name", "value", "checksum")),
@@ -48,7 +48,7 @@ def _sign(path):
         ).fetchall():
             data = [each.encode() if isinstance(each, str) else each or b"" for each in event[2:4]]
             contents = database.checksum(*data)
-            chain = chains[number] = journal._link(chain, number, journal.Event(*event), contents) or b""
+            chain = chains[number] = events._link(chain, number, events.Event(*event), contents) or b""
             connection.execute("UPDATE events SET contents = ?, chain = ? WHERE number = ?", (contents, chain, number))
         for event, notes in connection.execute("SELECT event, notes FROM snapshots").fetchall():
             with contextlib.suppress(ValueError, RecursionError):

@@ -16,6 +16,9 @@ SCRIPT = textwrap.dedent("""
     with jaxtyping.install_import_hook("cocoax", "checker.check"):
         import cocoax as cx
         from cocoax.testing import problems
+        for part in (cx, cx.domains, cx.primal, cx.dual, cx.learners):
+            for name in part.__all__:
+                getattr(part, name)
 
     key = jax.random.key(0)
     problem, rounds = problems.product(key=key, rounds=6)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
+from cocoax.domains.vertices import Dense
 from slow_tools import slow_but
 from transcription_tools import (
     DOMAINS,
@@ -110,7 +111,7 @@ def test_algorithm_1_with_orgfw_is_its_transcription(name, constraints):
 def test_the_inner_points_of_mfw_are_its_loop(count):
     vertices = np.random.default_rng(count).normal(size=(count, 2, 3))
     start = np.random.default_rng(0).normal(size=(2, 3))
-    batch = cx.domains.vertices.Dense(jnp.asarray(vertices))
+    batch = Dense(jnp.asarray(vertices))
     points = inner_loop(start, vertices)
     np.testing.assert_allclose(
         cx.primal.MFW().inner_points(jnp.asarray(start), batch), points[:-1], rtol=1e-13, atol=1e-13
@@ -121,7 +122,7 @@ def test_the_inner_points_of_mfw_are_its_loop(count):
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_the_weights_of_mfw_are_2k_over_k_k_plus_1_and_sum_to_one(count):
-    units = cx.domains.vertices.Dense(jnp.eye(count))
+    units = Dense(jnp.eye(count))
     weights = np.asarray(cx.primal.MFW().last_point(jnp.zeros(count), units, jnp.asarray(count)))
     k = np.arange(1, count + 1)
     np.testing.assert_allclose(weights, 2 * k / (count * (count + 1)), rtol=1e-14)

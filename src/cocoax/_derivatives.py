@@ -6,24 +6,34 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from . import _measured as measured
 from . import _tree as tree
 from ._functions import as_array, call
 from .errors import CocoaxError, ProblemError
 
 
 def gradient(function, x) -> Any:
+    if isinstance(x, measured.View):
+        value, pull_back = pulled_back(function, x)
+        return pull_back(jnp.ones_like(value))
     with _known_to_jax(function, x):
         return jax.grad(function)(x)
 
 
 def jacobian(function, x) -> Any:
     """Gradients along a leading axis."""
+    if isinstance(x, measured.View):
+        values, pull_back = pulled_back(function, x)
+        return jax.vmap(pull_back)(jnp.eye(values.size, dtype=values.dtype))
     with _known_to_jax(function, x):
         return jax.jacrev(function)(x)
 
 
 def pulled_back(function, x) -> tuple[Any, Any]:
     """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
+    if isinstance(x, measured.View):
+        with _known_to_jax(function, x):
+            return measured.pulled_back(function, x)
     with _known_to_jax(function, x):
         values, vjp = jax.vjp(function, x)
 
@@ -39,6 +49,8 @@ def given(function, name, x, round, several: int | None = None) -> Any:
 
     One constraint may do without the axis.
     """
+    if tree.is_element(x):
+        raise ProblemError(f"{name}= is not for factored decisions; leave it out, and JAX takes the gradients")
     like = "like the decision" + ("" if several is None else f", with a leading axis of {several}")
 
     def checked(point, leaf):

@@ -9,7 +9,9 @@ import numpy as np
 from . import _packing as packing
 from . import _signature
 from ._database import Damaged
-from ._journal import DECIDED, OBSERVED, SKIPPED, Event, Journal
+from ._events import DECIDED, OBSERVED, SKIPPED, Event
+from ._form import Form
+from ._journal import Journal
 from ._players import Players
 from ._stepping import figures
 from .errors import SessionError, SessionWarning
@@ -23,7 +25,7 @@ class Durable:
 
     def __init__(self, path, players: Players, signature: dict, every: int, keep_rounds: bool):
         self.path, self.players = path, players
-        self.form = None  # of a round, once there was one
+        self.form: Form | None = None  # of a round, once there was one
         self._every, self._keep_rounds = every, keep_rounds
         self._snapshot_at = self._failed_at = 0
         self._closed: str | None = None
@@ -102,7 +104,7 @@ class Durable:
         if os.getpid() != self._process:
             raise SessionError("a session belongs to the process that opened it; open it in the one that uses it")
 
-    def commit(self, change: Callable[[Players], Iterable[Event]], form=None):
+    def commit(self, change: Callable[[Players], Iterable[Event]], form: Form | None = None):
         """Play on a copy, store what happened, and only then let the copy count; `form` is that of the new rounds."""
         self.check_usable()
         if not self._journal.is_in_place():
@@ -111,7 +113,7 @@ class Durable:
             raise SessionError(self._closed)
         players, last = self.players.copy(), self._journal.last
         try:
-            self._journal.append(change(players), None if self.form or form is None else {"round": form})
+            self._journal.append(change(players), None if self.form or form is None else {"round": form.json})
             self.players, self.form = players, self.form or form
         except BaseException:
             if self._journal.stored() != last:
@@ -168,7 +170,7 @@ class Durable:
         self._closed = self._closed or "the session is closed; open it again"
 
 
-def play_event(players: Players, form, event: Event) -> bytes | None:
+def play_event(players: Players, form: Form | None, event: Event) -> bytes | None:
     """What an event comes to, which is what a journal has as its outcome."""
     if event.kind != DECIDED and event.ticket is not None and event.ticket not in players.tickets:
         raise Damaged("a ticket that was never given")
@@ -181,25 +183,25 @@ def play_event(players: Players, form, event: Event) -> bytes | None:
     if event.kind != OBSERVED or event.round is None or form is None:
         raise Damaged("a round that is missing")
     try:
-        round = packing.unpack(form, event.round)
+        round = form.unpack(event.round)
         played = None if event.played is None else packing.unpack_like(players.decisions[0], event.played)
     except ValueError:
         raise Damaged("a round of another size") from None
     return players.observe(event.ticket, round, played).tobytes()
 
 
-def recorded_form(journal: Journal):
+def recorded_form(journal: Journal) -> Form | None:
     form = journal.fact("round")
     try:
-        return None if form is None else packing.checked_form(form)
+        return None if form is None else Form(form)
     except (ValueError, TypeError, RecursionError):
         raise Damaged("the form of its rounds") from None
 
 
-def largest_field(form, players: Players) -> int:
+def largest_field(form: Form | None, players: Players) -> int:
     """What one field of an event may take, in bytes."""
     outcome = np.float64().nbytes * figures(players.problem.constraints)
-    return max(0 if form is None else packing.size(form), packing.size_like(players.decisions[0]), outcome)
+    return max(0 if form is None else form.size, packing.size_like(players.decisions[0]), outcome)
 
 
 def _warn(text):

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from . import _check as check
 from . import _tree as tree
+from ._measured import measuring
 from .errors import ProblemError
 
 
@@ -56,7 +57,7 @@ def constraint_values(function, name, names, *arguments) -> Float[Array, " m"]:
 
 def call(function, name, *arguments) -> Any:
     """What a user's function returns, unless it cannot be compiled."""
-    with check.traceable(name, ProblemError, f"write {name} with jax.numpy"):
+    with check.traceable(name, ProblemError, f"write {name} with jax.numpy"), measuring(name, arguments[0]):
         return function(*arguments)
 
 

@@ -6,23 +6,23 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import _packing as packing
-from ._journal import Event
+from ._events import Event
+from ._form import Form
 from ._players import Players
 from ._stepping import Observed, figures
 from .errors import SessionError
 from .game import Game
 
 
-def game_of(events: Iterable[Event], players: Players, form, keep_rounds: bool) -> Game:
+def game_of(events: Iterable[Event], players: Players, form: Form | None, keep_rounds: bool) -> Game:
     """What was observed, as a game; its figures are in float64."""
     constraints, outcomes, data = players.problem.constraints, [], []
     for event in events:
         outcomes.append(event.outcome or b"")
         if keep_rounds and event.round is None:
             raise SessionError("this needs all rounds, but some were forgotten; begin sessions with keep_rounds=True")
-        if keep_rounds:
-            data.append(packing.unpack(form, event.round or b""))
+        if keep_rounds and form is not None:
+            data.append(form.unpack(event.round or b""))
     if keep_rounds and not data:
         raise SessionError("no round was observed yet; observe one first")
     observed = Observed.of(np.frombuffer(b"".join(outcomes)).reshape(-1, figures(constraints)), constraints)

@@ -8,17 +8,20 @@ Nothing that is read is believed before its length and its checksum are.
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from . import _events as events_in
 from ._database import Damaged, Database, checksum
+from ._events import OBSERVED, Event
+from ._files import has_bytes, identity, sync_folder
 from ._witness import Witness
 from .errors import SessionError
 
 _PART = 1 << 26  # bytes of a snapshot in one row
 _MOST_TEXT = 1 << 22
+_TOGETHER = 256  # events in one transaction, where none can be lost
 _SCHEMA = {
     "facts": "CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT, checksum BLOB)",
     "events": (
@@ -30,18 +33,6 @@ _SCHEMA = {
     "parts": "CREATE TABLE parts(event INTEGER, part INTEGER, data BLOB, PRIMARY KEY (event, part))",
 }
 
-DECIDED, OBSERVED, SKIPPED = "decided", "observed", "skipped"
-
-
-class Event(NamedTuple):
-    """What happened: a ticket was given, observed or skipped. `round` is None once it was forgotten."""
-
-    kind: str
-    ticket: str | None
-    round: bytes | None
-    played: bytes | None
-    outcome: bytes | None  # with the next state's checksum: what a replay must come to
-
 
 class Journal:
     """Events in order, facts by name, and snapshots; in a private temporary file without a path."""
@@ -49,8 +40,8 @@ class Journal:
     def __init__(self, path: Path | None, *, salvage: bool = False):
         self.path = path
         self._forgotten = 0  # up to which event
-        self.last = 0  # the number of the last event
-        self.chain = b""
+        self._stored, self.chain = 0, b""  # the number of the last event in the database, and its checksum
+        self._waiting: list[Event] = []  # without a path: to be stored together
         self._witness = None if path is None or salvage else Witness(path)
         try:
             self._check_there()
@@ -59,19 +50,24 @@ class Journal:
             self.close()
             raise
         self.is_new = self._database.is_new
-        self._identity = _identity(path)
+        self._identity = identity(path)
 
     def _check_there(self):
         """Before SQLite clears the log of a lost file away."""
-        if self._witness is not None and self._witness.count and not _has_bytes(self.path):
+        if self._witness is not None and self._witness.count and not has_bytes(self.path):
             raise SessionError(
                 f"{self.path} is empty or gone, but {self._witness.path.name} knows of events in it; bring it back, or "
                 "delete that file too to begin anew"
             )
 
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        return self._stored + len(self._waiting)
+
     def is_in_place(self) -> bool:
         """Whether the path still leads to the file that is written."""
-        return self._identity == _identity(self.path)
+        return self._identity == identity(self.path)
 
     @property
     def witness_name(self) -> str:
@@ -92,8 +88,9 @@ class Journal:
                 self._write_snapshot(notes, state)
         if self.path is not None:
             self._database.settle()
-            _sync_folder(self.path.parent)
-            self._identity = _identity(self.path)
+            with contextlib.suppress(OSError):
+                sync_folder(self.path.parent)
+            self._identity = identity(self.path)
             self.acknowledge()
 
     def fact(self, name) -> Any:
@@ -111,19 +108,28 @@ class Journal:
             raise Damaged(f"what is known of {name}") from None
 
     def append(self, events: Iterable[Event], facts: dict[str, Any] | None = None):
-        """All of them, durable when this returns, or none of them and an error."""
-        last, chain = self.last, self.chain
+        """All of them, durable when this returns (where there is a path), or none of them and an error."""
+        if self.path is None and facts is None:
+            self._store_waiting(_TOGETHER)
+            self._waiting.extend(list(events))  # none of them if one is refused
+        else:
+            self._store_waiting()
+            self._store(events, facts or {})
+
+    def _store_waiting(self, least=1):
+        if len(self._waiting) >= least:
+            self._store(self._waiting, {})
+            self._waiting = []
+
+    def _store(self, events, facts):
+        last, chain = self._stored, self.chain
         with self._database.transaction("the round was not stored"):
-            for name, value in (facts or {}).items():
+            for name, value in facts.items():
                 self._write_fact(name, value)
             for event in events:
-                contents = checksum(event.round or b"", event.played or b"")
                 last += 1
-                chain = _link(chain, last, event, contents) or b""
-                self._database.run(
-                    "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (last, *event, contents, chain)
-                )
-        self.last, self.chain = last, chain
+                chain = events_in.write(self._database, last, chain, event)
+        self._stored, self.chain = last, chain
 
     def acknowledge(self):
         if self._witness is not None:
@@ -173,45 +179,29 @@ class Journal:
         state = b"".join(pieces)
         if recorded != checksum(str(event), text, state):
             raise damaged
-        self.last, self.chain = event, chain
+        self._stored, self.chain = event, chain
         return found, state
 
     def follow(self, size: int) -> Iterator[Event]:
         """The events after the last one known, each checked; `size` is the most that a round may take."""
-        for number, chain, event in self._events(size, self.last, self.chain):
-            self.last, self.chain = number, chain
+        for number, chain, event in events_in.read(self._database, size, self._stored, self.chain):
+            self._stored, self.chain = number, chain
             yield event
 
     def observed(self, size: int) -> Iterator[Event]:
         """Every round that was observed, all checked from the first event on."""
+        self._store_waiting()
         last = 0
-        for number, _, event in self._events(size, 0, b""):
+        for number, _, event in events_in.read(self._database, size):
             last = number
             if event.kind == OBSERVED:
                 yield event
         if last != self.last:
             raise Damaged(f"event {last + 1}")
 
-    def _events(self, size, last, chain) -> Iterator[tuple[int, bytes, Event]]:
-        data = ", ".join(f"iif(length({name}) > :size, 'too long', {name})" for name in ("round", "played", "outcome"))
-        query = (
-            f"SELECT number, substr(kind, 1, 1000), substr(ticket, 1, 1000), {data}, substr(contents, 1, 100), "
-            "substr(chain, 1, 100) FROM events WHERE number > :last ORDER BY number"
-        )
-        for number, kind, ticket, round, played, outcome, contents, link in self._database.read(
-            query, {"size": size, "last": last}
-        ):
-            event = Event(kind, ticket, round, played, outcome)
-            good = number == last + 1 and isinstance(link, bytes) and link == _link(chain, number, event, contents)
-            if good and (round is not None or played is not None):
-                good = contents == checksum(round or b"", played or b"")
-            if not good:
-                raise Damaged(f"event {last + 1}")
-            last, chain = number, link
-            yield number, link, event
-
     def last_of(self, ticket: str) -> str | None:
         """What happened last to a ticket, if it was ever given."""
+        self._store_waiting()
         query = "SELECT substr(kind, 1, 100) FROM events WHERE ticket = ? ORDER BY number DESC LIMIT 1"
         return (self._database.read_row(query, ticket) or (None,))[0]
 
@@ -220,12 +210,14 @@ class Journal:
         if self._database.uncertain:
             return -1
         try:
-            return (self._database.read_row("SELECT max(number) FROM events") or (0,))[0] or 0
+            stored = (self._database.read_row("SELECT max(number) FROM events") or (0,))[0] or 0
+            return stored + len(self._waiting)
         except Damaged:
             return -1
 
     def forget(self, event: int):
         """Drop the data of the rounds up to that event; what they came to stays."""
+        self._store_waiting()
         with self._database.transaction("nothing was forgotten"):
             self._database.run(
                 "UPDATE events SET round = NULL, played = NULL WHERE number > ? AND number <= ? AND round IS NOT NULL",
@@ -249,39 +241,3 @@ class Journal:
     def _write_fact(self, name, value):
         text = json.dumps(value, sort_keys=True)
         self._database.run("INSERT INTO facts VALUES (?, ?, ?)", (name, text, checksum(name, text)))
-
-
-def _link(chain, number, event: Event, contents) -> bytes | None:
-    """The checksum of an event and of all before it."""
-    texts, data = event[:2], event[2:]
-    if not all(isinstance(text, str | None) for text in texts) or not isinstance(contents, bytes):
-        return None
-    if not all(isinstance(each, bytes | None) for each in data):
-        return None
-    return checksum(chain, str(number), json.dumps(texts), event.outcome or b"", contents)
-
-
-def _identity(path) -> tuple | None:
-    if path is None:
-        return None
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _has_bytes(path) -> bool:
-    try:
-        return os.stat(path).st_size > 0
-    except OSError:
-        return False
-
-
-def _sync_folder(folder):
-    with contextlib.suppress(OSError):  # where folders cannot be opened
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

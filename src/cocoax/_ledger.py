@@ -1,5 +1,7 @@
 """What a session's rounds came to so far, in sums that do not drift, and whether a budget looks infeasible."""
 
+import math
+
 import numpy as np
 
 _BLOCKS = 16  # the newest, of which each holds means over equally many rounds
@@ -9,54 +11,67 @@ _DEAR = 3  # times the range of the losses: feasible pacing problems came to 2.4
 
 
 class Ledger:
-    """All that it knows is in `arrays`, which a snapshot keeps."""
+    """All that it knows is in `arrays`, which a snapshot keeps. In plain numbers, for speed; none is changed in place,
+    so that a copy stays as it was."""
 
     def __init__(self, constraints: int):
-        self.arrays = {
-            "rounds": np.zeros((), np.int64),
-            "totals": np.zeros((2, 1 + 2 * constraints)),  # of loss, g and [g]_+; and what rounding lost of them
-            "losses": np.array([np.inf, -np.inf]),  # the smallest and the largest
-            "multiplier": np.zeros(constraints),
-            "means": np.zeros((_BLOCKS, 2, constraints)),  # of multiplier and g, oldest first
-            "sums": np.zeros((2, constraints)),  # in the block that is not full yet
-            "shape": np.array([0, 0, _SHORTEST]),  # full blocks, rounds in the one that is not, rounds in a full one
-        }
+        self._constraints = constraints
+        self.rounds = 0
+        self._totals = [0.0] * (1 + 2 * constraints)  # of loss, g and [g]_+
+        self._lost = [0.0] * (1 + 2 * constraints)  # what rounding lost of them
+        self._losses = math.inf, -math.inf  # the smallest and the largest
+        self._multiplier = [0.0] * constraints
+        self._means = np.zeros((_BLOCKS, 2, constraints))  # of multiplier and g, oldest first
+        self._sums = [0.0] * (2 * constraints)  # in the block that is not full yet
+        self._blocks = 0, 0, _SHORTEST  # full ones, rounds in the one that is not, rounds in a full one
 
     @property
-    def rounds(self) -> int:
-        return int(self.arrays["rounds"])
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "rounds": np.array(self.rounds, np.int64),
+            "totals": np.array([self._totals, self._lost]),
+            "losses": np.array(self._losses),
+            "multiplier": np.array(self._multiplier),
+            "means": self._means,
+            "sums": np.array(self._sums).reshape(2, -1),
+            "shape": np.array(self._blocks, np.int64),
+        }
+
+    @arrays.setter
+    def arrays(self, arrays):
+        self.rounds, self._means = int(arrays["rounds"]), arrays["means"]
+        self._totals, self._lost = arrays["totals"].tolist()
+        self._losses, self._blocks = tuple(arrays["losses"].tolist()), tuple(arrays["shape"].tolist())
+        self._multiplier, self._sums = arrays["multiplier"].tolist(), arrays["sums"].ravel().tolist()
 
     def add(self, outcome: np.ndarray):
         """A round: (loss, g, multiplier, ...)."""
-        constraints = len(self.arrays["multiplier"])
-        values, multiplier = outcome[1 : 1 + constraints], outcome[1 + constraints : 1 + 2 * constraints]
-        self.arrays["rounds"] = self.arrays["rounds"] + 1
-        total, lost = self.arrays["totals"]
-        x = np.concatenate([outcome[:1], values, np.maximum(values, 0)]) - lost
-        new = total + x
-        self.arrays["totals"] = np.stack([new, (new - total) - x])
-        low, high = self.arrays["losses"]
-        self.arrays["losses"] = np.array([min(low, outcome[0]), max(high, outcome[0])])
-        self.arrays["multiplier"] = multiplier.copy()
-        if constraints:
-            self._watch(np.stack([multiplier, values]))
+        loss, *rest = outcome[: 1 + 2 * self._constraints].tolist()
+        values, multiplier = rest[: self._constraints], rest[self._constraints :]
+        self.rounds += 1
+        found = [x - lost for x, lost in zip([loss, *values, *(max(g, 0.0) for g in values)], self._lost)]
+        totals = [total + x for total, x in zip(self._totals, found)]
+        self._lost = [(new - old) - x for new, old, x in zip(totals, self._totals, found)]
+        self._totals = totals
+        self._losses = min(self._losses[0], loss), max(self._losses[1], loss)
+        self._multiplier = multiplier
+        self._watch([*multiplier, *values])
 
     def _watch(self, pair):
-        self.arrays["sums"] = self.arrays["sums"] + pair
-        full, inside, length = self.arrays["shape"]
+        self._sums = [total + x for total, x in zip(self._sums, pair)]
+        full, inside, length = self._blocks
         if inside + 1 < length:
-            self.arrays["shape"] = np.array([full, inside + 1, length])
+            self._blocks = full, inside + 1, length
             return
-        means = self.arrays["means"].copy()
+        means = self._means.copy()
         if full == _BLOCKS and length < _LONGEST:
             means[: _BLOCKS // 2] = means.reshape(_BLOCKS // 2, 2, *means.shape[1:]).mean(1)
-            self.arrays["means"] = means
-            self.arrays["shape"] = np.array([_BLOCKS // 2, inside + 1, 2 * length])
+            self._means, self._blocks = means, (_BLOCKS // 2, inside + 1, 2 * length)
             return  # the block goes on, to twice the length
         if full == _BLOCKS:
             means, full = np.roll(means, -1, axis=0), _BLOCKS - 1
-        means[full] = self.arrays["sums"] / length
-        self.arrays |= {"means": means, "sums": np.zeros_like(pair), "shape": np.array([full + 1, 0, length])}
+        means[full] = np.array(self._sums).reshape(2, -1) / length
+        self._means, self._sums, self._blocks = means, [0.0] * len(pair), (full + 1, 0, length)
 
     def growing(self) -> np.ndarray:
         r"""For each constraint, whether it is exceeded at too high a price, while its multiplier rises block by block.
@@ -64,16 +79,16 @@ class Ledger:
         Where x is feasible, no regret against $f_t + \lambda_t g_t$ makes $\sum\lambda_t g_t(x_t)$ at most
         $\sum (f_t(x) - f_t(x_t))$, which is at most the range of the losses a round: more speaks against any such x.
         """
-        full = self.arrays["shape"][0]
+        full = self._blocks[0]
         if full < _WATCHED:
-            return np.zeros(len(self.arrays["multiplier"]), bool)
-        multiplier, values = np.moveaxis(self.arrays["means"][full - _WATCHED : full], 1, 0)
+            return np.zeros(self._constraints, bool)
+        multiplier, values = np.moveaxis(self._means[full - _WATCHED : full], 1, 0)
         price = multiplier[_WATCHED // 2 :].mean(0) * values[_WATCHED // 2 :].mean(0)
-        low, high = self.arrays["losses"]
+        low, high = self._losses
         return (np.diff(multiplier, axis=0) > 0).all(0) & (values > 0).all(0) & (price > _DEAR * (high - low))
 
     def summary(self, names) -> dict:
-        loss, *rest = self.arrays["totals"][0].tolist()
+        loss, *rest = self._totals
         violation, hard = rest[: len(names)], rest[len(names) :]
         return {
             "rounds": self.rounds,
@@ -81,5 +96,5 @@ class Ledger:
             "mean_loss": loss / self.rounds if self.rounds else None,
             "violation": dict(zip(names, violation)),
             "hard_violation": dict(zip(names, hard)),
-            "multiplier": dict(zip(names, self.arrays["multiplier"].tolist())),
+            "multiplier": dict(zip(names, self._multiplier)),
         }

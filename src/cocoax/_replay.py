@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ._database import Damaged
 from ._durable import largest_field, play_event, recorded_form
-from ._journal import OBSERVED, Journal
+from ._events import OBSERVED
+from ._journal import Journal
 from ._witness import Witness
 from .errors import CocoaxError, SessionError, SessionWarning
 

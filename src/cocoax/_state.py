@@ -12,7 +12,7 @@ from . import _check as check
 from . import _tree as tree
 from .errors import DomainError, LearnerError, ProblemError
 from .game import Game
-from .learners.base import Horizon, first_decision
+from .learners.base import Horizon, check_form, first_decision
 
 
 class Progress(eqx.Module):
@@ -27,6 +27,7 @@ class Progress(eqx.Module):
 @jax.jit
 def begin(problem, learner, environment, key, horizon, start):
     """The state before the first round."""
+    check_form(problem, learner)
     learner_key, environment_key = jax.random.split(key)
     state = learner.init(problem, key=learner_key, horizon=horizon, start=start)
     if environment is None:

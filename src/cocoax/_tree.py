@@ -1,12 +1,53 @@
-"""Vector arithmetic on decisions, which may be arrays or any PyTree of arrays."""
+"""Vector arithmetic on decisions, which may be arrays or any PyTree of arrays, or of elements with their own."""
 
+import abc
 import functools
 import operator
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
+
+
+class AbstractElement(eqx.Module):
+    """A vector that is not kept entry by entry: to add the arrays that it is made of would mean nothing."""
+
+    @property
+    @abc.abstractmethod
+    def size(self) -> int:
+        """Number of entries."""
+
+    @abc.abstractmethod
+    def is_like(self, other) -> bool:
+        """Whether both are vectors of one space, kept in one way."""
+
+    @abc.abstractmethod
+    def __add__(self, other) -> Any: ...
+
+    @abc.abstractmethod
+    def __sub__(self, other) -> Any: ...
+
+    @abc.abstractmethod
+    def scaled(self, factor) -> Any:
+        """factor x."""
+
+    @abc.abstractmethod
+    def dot(self, other) -> Any:
+        """<x, y>; of x with itself never below 0."""
+
+    @abc.abstractmethod
+    def combined(self, weights) -> Any:
+        """For a batch of elements: sum_k weights[k] x_k."""
+
+    @abc.abstractmethod
+    def zeros(self) -> Any:
+        """0, in the form that is kept between rounds."""
+
+
+def is_element(node) -> bool:
+    return isinstance(node, AbstractElement)
 
 
 def is_shape(node):
@@ -15,25 +56,39 @@ def is_shape(node):
 
 
 def add(x, y):
-    return jax.tree.map(jnp.add, x, y)
+    return _map(jnp.add, operator.add, x, y)
 
 
 def sub(x, y):
-    return jax.tree.map(jnp.subtract, x, y)
+    return _map(jnp.subtract, operator.sub, x, y)
 
 
 def scale(factor, x):
-    return jax.tree.map(lambda leaf: jnp.asarray(factor, leaf.dtype) * leaf, x)
+    return _map(lambda leaf: jnp.asarray(factor, leaf.dtype) * leaf, lambda element: element.scaled(factor), x)
 
 
 def mix(x, y, step):
     """(1 - step) x + step y."""
-    return jax.tree.map(lambda a, b: a + jnp.asarray(step, a.dtype) * (b - a), x, y)
+    return _map(
+        lambda a, b: a + jnp.asarray(step, a.dtype) * (b - a), lambda a, b: a.scaled(1 - step) + b.scaled(step), x, y
+    )
+
+
+def combine(weights, x):
+    """For a batch of vectors along a leading axis: sum_k weights[..., k] x_k."""
+    return _map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), lambda element: element.combined(weights), x)
 
 
 def dot(x, y):
-    products = jax.tree.leaves(jax.tree.map(_dot, x, y))
+    products = jax.tree.leaves(_map(_dot, lambda a, b: a.dot(b), x, y))
     return functools.reduce(operator.add, products)
+
+
+def _map(of_arrays, of_elements, *trees):
+    def of_nodes(*nodes):
+        return (of_elements if is_element(nodes[0]) else of_arrays)(*nodes)
+
+    return jax.tree.map(of_nodes, *trees, is_leaf=is_element)
 
 
 def _dot(x, y):
@@ -44,7 +99,7 @@ def _dot(x, y):
 
 def norm(x, ord: float = 2):
     """The l1, l2 or linf norm of all entries together."""
-    leaves = jax.tree.leaves(x)
+    leaves = jax.tree.leaves(x, is_leaf=is_element)
     if ord == 1:
         return functools.reduce(operator.add, [jnp.sum(jnp.abs(leaf)) for leaf in leaves])
     if ord == 2:
@@ -61,7 +116,7 @@ def length(x):
 
 def size(x) -> int:
     """Number of entries: the dimension d."""
-    return sum(leaf.size for leaf in jax.tree.leaves(x))
+    return sum(leaf.size for leaf in jax.tree.leaves(x, is_leaf=is_element))
 
 
 def dtype(x):
@@ -78,7 +133,7 @@ def astype(x, dtype):
 
 
 def zeros_like(x):
-    return jax.tree.map(jnp.zeros_like, x)
+    return _map(jnp.zeros_like, lambda element: element.zeros(), x)
 
 
 def all_finite(x):
@@ -87,7 +142,20 @@ def all_finite(x):
 
 
 def where(condition, x, y):
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), x, y)
+    def of_elements(a, b):
+        return a.scaled(jnp.where(condition, 1, 0)) + b.scaled(jnp.where(condition, 0, 1))
+
+    return _map(lambda a, b: jnp.where(condition, a, b), of_elements, x, y)
+
+
+def finite(x):
+    """x with 0 for what is not finite."""
+    return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(leaf), leaf, 0), x)
+
+
+def is_nonzero(x):
+    """Whether any entry is not 0."""
+    return x.dot(x) > 0 if is_element(x) else norm(x, jnp.inf) > 0
 
 
 def ratio(above, below):

@@ -1,12 +1,8 @@
 """The command line: `cocoax reproduce`, `race`, `theory` and `list`."""
 
-import contextlib
 import os
 import shlex
-import subprocess
 import sys
-import threading
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -29,9 +25,7 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the games that are already in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-Helper = Annotated[bool, typer.Option("--helper", hidden=True, help="Play backwards, for another process.")]
-
-_WORTH_HELP = 20_000  # rounds
+Helper = Annotated[str | None, typer.Option("--helper", hidden=True, help="What to do for another process.")]
 
 
 def main():
@@ -53,10 +47,10 @@ def reproduce(
     out: Out = Path("out/reproduce"),
     resume: Resume = False,
     quiet: Quiet = False,
-    helper: Helper = False,
+    helper: Helper = None,
 ):
     """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
-    _begin(out, resume or helper)
+    _begin(out, resume or helper is not None)
     from .lab import paper
 
     study = paper.reproduction(
@@ -83,7 +77,7 @@ def race(
     out: Annotated[Path | None, typer.Option(help="Folder of the results; out/race or out/arena by default.")] = None,
     resume: Resume = False,
     quiet: Quiet = False,
-    helper: Helper = False,
+    helper: Helper = None,
 ):
     """Every learner of a file on every problem of it, against the same rounds; ends with a report.
 
@@ -95,21 +89,21 @@ def race(
     if (problems, horizons, seeds) != (None, None, None):
         raise LabError("--problems, --horizons and --seeds are for `cocoax race arena`; a file says them itself")
     out = out or Path("out/race")
-    _begin(out, resume or helper)
+    _begin(out, resume or helper is not None)
     from .lab.files import study_from
 
     _finish(study_from(file, out), quiet, helper, title=f"Race: {file.stem}")
 
 
 def _race_arena(out, resume, quiet, helper, problems, horizons, seeds):
-    _begin(out, resume or helper)
+    _begin(out, resume or helper is not None)
     from .lab import arena
 
     names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
     reported = range(arena.FIRST_SEED, arena.FIRST_SEED + (seeds or 10))
     study = arena.arena_study(out, seeds=reported, horizons=_numbers(horizons), names=names)
     _finish(study, quiet, helper, title="The arena")
-    if not helper:
+    if helper is None:
         text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
         (out / "arena.md").write_text(text, "utf-8")
         print(f"\n{text}")
@@ -189,6 +183,7 @@ def _begin(out: Path, resume: bool):
     """JAX keeps what it compiles; results are not mixed with older ones unasked."""
     # Decompositions of small matrices: threads of OpenBLAS would only wait for each other, and for a second process.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # processes share an accelerator
     import jax
 
     if not getattr(jax.config, "jax_compilation_cache_dir", None):
@@ -200,48 +195,19 @@ def _begin(out: Path, resume: bool):
 
 
 def _finish(study, quiet, helper, **options):
-    if helper:
-        _end_with_parent()
-        study.run(quiet=True, backwards=True)
+    from .lab import _processes
+
+    if helper is not None:
+        _processes.help_with(study, helper)
         return
     from .lab.report import write_report  # here, so that what it needs is not missed after all games
 
     try:
-        with _helped(sum(game.horizon for game in study.missing())):
-            study.run(quiet=quiet)
+        _processes.run(study, quiet)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
     print(write_report(study, command=shlex.join(["cocoax", *sys.argv[1:]]), **options))
-
-
-@contextlib.contextmanager
-def _helped(rounds):
-    """A second process for long studies on CPUs, most of which are one chain of small operations after the other."""
-    import jax
-
-    if rounds < _WORTH_HELP or jax.default_backend() != "cpu" or (os.cpu_count() or 1) < 2:
-        yield
-        return
-    words = [sys.executable, "-m", "cocoax.cli", *sys.argv[1:], "--helper"]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _end_with_parent():
-    """No helper goes on alone."""
-    parent = os.getppid()
-
-    def watch():
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _numbers(text):

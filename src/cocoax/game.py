@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from . import _check as check
+from . import _tree as tree
+from ._hindsight import Comparator
 from ._sums import running_sum
 from .errors import ProblemError
-from .hindsight import Comparator
 from .problem import Problem
 
 
@@ -113,7 +114,7 @@ class Game(eqx.Module):
         point = jax.tree.map(np.shape, self.decision)
         path = jax.tree.map(lambda leaf: (*self.loss.shape, *np.shape(leaf)), self.decision)
         shape = jax.tree.map(np.shape, comparator)
-        if shape not in (point, path):
+        if shape not in (point, path) and not tree.is_element(comparator):
             found = f"shape {shape}" if jax.tree.leaves(shape) else check.described(comparator)
             raise ProblemError(
                 f"comparator must be what hindsight returns, a point of shape {point} or a path of shape {path}, got "
@@ -123,5 +124,5 @@ class Game(eqx.Module):
             raise ProblemError(
                 "a point as comparator needs the rounds; play with keep_rounds=True, or give Comparator.fixed(...)"
             )
-        make = Comparator.fixed if shape == point else Comparator.path
+        make = Comparator.path if shape == path and shape != point else Comparator.fixed
         return make(self.problem, self.rounds, comparator)

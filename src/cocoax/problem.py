@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from . import _check as check
 from . import _derivatives as derivatives
+from . import _measured as measured
 from . import _tree as tree
 from ._functions import constraint_values, function_of, loss_value
 from .domains.base import AbstractDomain, Point
@@ -125,29 +126,32 @@ class Problem(eqx.Module):
 
     def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         """(f(x), g(x)); g always as a vector."""
-        return self._loss_value(x, round), self._constraint_values(x, round)
+        shown = self.domain.shown(x)
+        return self._loss_value(shown, round), self._constraint_values(shown, round)
 
     def linearize(self, x: Point, round: Round):
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
-            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self.values(point, round), x)
+            shown = self.domain.shown(x)
+            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self.values(point, round), shown)
             return loss, constraint, lambda a, b: pull_back((a, b))
         loss, constraint = self.values(x, round)
         loss_gradient, constraint_gradients = self.gradients(x, round)
 
         def pull(a, b):
-            return jax.tree.map(lambda f, g: a * f + jnp.tensordot(b, g, axes=1), loss_gradient, constraint_gradients)
+            return tree.add(tree.scale(a, loss_gradient), tree.combine(b, constraint_gradients))
 
         return loss, constraint, pull
 
     def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
         """The gradient of f at x, and those of the constraints along a leading axis."""
+        shown = self.domain.shown(x)
         if self.loss_grad is None:
-            loss_gradient = derivatives.gradient(lambda point: self._loss_value(point, round), x)
+            loss_gradient = derivatives.gradient(lambda point: self._loss_value(point, round), shown)
         else:
             loss_gradient = derivatives.given(self.loss_grad, "loss_grad", x, round)
         if self.constraint_grad is None or self.constraints == 0:
-            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), x)
+            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), shown)
         else:
             name, several = "constraint_grad", self.constraints
             constraint_gradients = derivatives.given(self.constraint_grad, name, x, round, several)
@@ -156,22 +160,20 @@ class Problem(eqx.Module):
     def curvature(self, x: Point, round: Round, a, b) -> Callable[[Point], Point]:
         """The Hessian of a f + <b, g> at x, as a function of what it is multiplied with.
 
-        It is 0 where f and g have none that can be had: kinks, functions that cannot be differentiated twice.
+        It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite.
         """
+
+        shown = self.domain.shown(x)
 
         def gradient(point):
             return self.linearize(point, round)[2](a, b)
 
         try:
-            _, product = jax.linearize(gradient, x)
+            if isinstance(shown, measured.View):
+                return measured.curvature(lambda point: self.values(point, round), shown, (a, b))
+            return jax.linearize(gradient, x)[1]
         except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
             return tree.zeros_like
-
-        def finite_product(direction):
-            found = product(direction)
-            return tree.where(tree.all_finite(found), found, tree.zeros_like(found))
-
-        return finite_product
 
     def constants(self, norm, needs, who) -> Regularity:
         """The regularity stated in `norm`, checked to hold what `who` needs."""

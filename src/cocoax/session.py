@@ -9,8 +9,10 @@ import numpy as np
 from . import _check as check
 from . import _packing as packing
 from ._durable import Durable
+from ._events import DECIDED, OBSERVED, SKIPPED, Event
+from ._form import Form
+from ._hindsight import hindsight
 from ._history import game_of, rows_of
-from ._journal import DECIDED, OBSERVED, SKIPPED, Event
 from ._players import Players
 from ._replay import replay
 from ._session_arguments import as_file, checked_ticket, each_round, first_states, late_settings, on_host
@@ -18,7 +20,6 @@ from ._signature import signature
 from ._stepping import Observed
 from .errors import LearnerError, ProblemError, SessionError
 from .game import Game
-from .hindsight import hindsight
 from .learners.base import AbstractLearner
 from .problem import Problem
 
@@ -169,15 +170,12 @@ class Session:
             return self._observe([(round, None, None) for round in each_round(rounds)], "round {}")
 
     def _observe(self, given, name):
-        form = self._durable.form
-        outcomes = []
-        if form is None and given:
-            form = packing.new_form(given[0][0], name.format(0))
+        form, outcomes = self._durable.form or Form.of(given[0][0], name.format(0)), []
 
         def events(players):
             for number, (round, played, ticket) in enumerate(given):
                 ticket = self._pending_ticket(players, ticket)
-                round = packing.cast(form, round, name.format(number))
+                round = form.cast(round, name.format(number))
                 played = None if played is None else self._as_decision(played)
                 outcome = players.observe(ticket, round, played)
                 outcomes.append(Observed.of(outcome, players.problem.constraints))
@@ -217,7 +215,7 @@ class Session:
 
     def _as_decision(self, played):
         like = on_host(self._players.decisions[0])
-        point = packing.cast(packing.form_of(like, "played"), played, "played")
+        point = Form.of(like, "played").cast(played, "played")
         return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
 
     def game(self, *, keep_rounds: bool = False) -> Game:

@@ -1,55 +1,5 @@
 """Convex sets that answer linear minimisation, one family per file."""
 
-from .balls import Box as Box
-from .balls import L1Ball as L1Ball
-from .balls import L2Ball as L2Ball
-from .balls import LinfBall as LinfBall
-from .balls import ZeroOneCube as ZeroOneCube
-from .base import AbstractDomain as AbstractDomain
-from .base import AbstractVertex as AbstractVertex
-from .combinators import FromLMO as FromLMO
-from .combinators import Product as Product
-from .combinators import from_lmo as from_lmo
-from .coordinates import Embed as Embed
-from .coordinates import Restrict as Restrict
-from .couplings import Birkhoff as Birkhoff
-from .couplings import Transport as Transport
-from .fantope import Fantope as Fantope
-from .graphs import Flow as Flow
-from .graphs import MultiCommodityFlow as MultiCommodityFlow
-from .graphs import ShortestPath as ShortestPath
-from .groups import GroupLassoBall as GroupLassoBall
-from .groups import GroupMaxBall as GroupMaxBall
-from .intersection import Intersection as Intersection
-from .knapsacks import CappedSimplex as CappedSimplex
-from .knapsacks import ReverseKnapsack as ReverseKnapsack
-from .linear_image import LinearImage as LinearImage
-from .matchings import Matching as Matching
-from .matchings import PerfectMatching as PerfectMatching
-from .matchings import SpanningTree as SpanningTree
-from .matroids import PartitionMatroid as PartitionMatroid
-from .matroids import matroid as matroid
-from .norms import KNormBall as KNormBall
-from .norms import KSparse as KSparse
-from .norms import LpBall as LpBall
-from .norms import OWLBall as OWLBall
-from .polytopes import ConvexHull as ConvexHull
-from .polytopes import Polytope as Polytope
-from .selections import HyperSimplex as HyperSimplex
-from .selections import Permutahedron as Permutahedron
-from .selections import UnitHyperSimplex as UnitHyperSimplex
-from .simplices import ProbabilitySimplex as ProbabilitySimplex
-from .simplices import UnitSimplex as UnitSimplex
-from .spectral import NuclearNormBall as NuclearNormBall
-from .spectral import Spectraplex as Spectraplex
-from .spectral import UnitSpectrahedron as UnitSpectrahedron
-from .spectral_norms import SchattenBall as SchattenBall
-from .spectral_norms import SpectralNormBall as SpectralNormBall
-from .sums import MinkowskiSum as MinkowskiSum
-from .sums import UnionHull as UnionHull
-from .transforms import Scale as Scale
-from .transforms import Translate as Translate
-from .weighted import Diamond as Diamond
-from .weighted import Ellipsoid as Ellipsoid
-from .wrappers import Cached as Cached
-from .wrappers import Counted as Counted
+from .. import _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(__name__)

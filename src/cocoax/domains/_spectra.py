@@ -73,12 +73,32 @@ class AbstractSingular(AbstractSpectral):
     def contains(self, x, tol=1e-6):
         return self.values.contains(self.spectrum(x), tol)
 
+    def project(self, x):
+        """As above, but no decomposition in the ball around 0 that X contains; of a batch, if all of it lies there."""
+        return _projected(x, self)
+
     def spectrum(self, x):
         return jnp.linalg.svd(x, compute_uv=False)
 
     def with_spectrum(self, function, x):
         left, values, right = jnp.linalg.svd(x, full_matrices=False)
         return (left * function(values)) @ right
+
+
+@eqx.filter_custom_jvp
+def _projected(x, domain):
+    outside = ~(tree.norm(x) <= domain.inradius().astype(x.dtype))
+    # a loop of at most one step: under vmap both sides of a `cond` are computed
+    return jax.lax.while_loop(
+        lambda state: state[0],
+        lambda state: (jnp.zeros_like(outside), AbstractSpectral.project(domain, state[1])),
+        (outside, x),
+    )[1]
+
+
+@_projected.def_jvp
+def _projected_jvp(primals, tangents):
+    return eqx.filter_jvp(lambda x, domain: AbstractSpectral.project(domain, x), primals, tangents)
 
 
 class AbstractSymmetric(AbstractSpectral):

@@ -27,7 +27,7 @@ def of_points(name):
     def wrap(method):
         @functools.wraps(method)
         def checked(self, point, *args, **options):
-            return method(self, _as_point(self, point, what, may_be_infinite), *args, **options)
+            return method(self, self.admitted(point, what, may_be_infinite), *args, **options)
 
         return checked
 
@@ -41,7 +41,7 @@ def in_a_norm(method):
     def checked(self, ord):
         if not (isinstance(ord, int | float | np.number) and ord in (1, 2, math.inf)):
             raise DomainError(f"a diameter is asked in the l1, l2 or linf norm: ord must be 1, 2 or inf, got {ord!r}")
-        return _widest(self) if ord == math.inf else method(self, int(ord))
+        return self.widest() if ord == math.inf else method(self, int(ord))
 
     return checked
 
@@ -78,7 +78,7 @@ class AbstractVertex(eqx.Module):
     def combine(self, weights) -> Point:
         """For a batch of vertices: sum_k weights[..., k] v_k."""
         points = jax.vmap(lambda vertex: vertex.dense())(self)
-        return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
+        return tree.combine(weights, points)
 
 
 class AbstractDomain(eqx.Module):
@@ -125,6 +125,10 @@ class AbstractDomain(eqx.Module):
         the price of two LMO calls for each entry, or for each of the first `axes`.
         """
 
+    def widest(self) -> Array:
+        """The diameter in the linf norm."""
+        return _widest(self)
+
     @abc.abstractmethod
     def contains(self, x: Point, tol: float = 1e-6) -> Array:
         """Whether x lies in X, to `tol` relative to the size of X."""
@@ -154,6 +158,12 @@ class AbstractDomain(eqx.Module):
         length = tree.norm(away)
         return tree.add(centre, tree.scale(jnp.minimum(1, tree.ratio(radius.astype(dtype), length)), away))
 
+    def span(self, points: tuple[Point, Point], vertices: AbstractVertex) -> Any:
+        """Arithmetic with two points and stacked vertices, in the form that is fastest on this set: see `_span`."""
+        from ._span import Entrywise
+
+        return Entrywise(points, vertices)
+
     @of_points("support")
     def support(self, direction: Point):
         """max <direction, v> over X. Its gradient is the vertex that attains it, ties included."""
@@ -165,6 +175,18 @@ class AbstractDomain(eqx.Module):
             f"{type(self).__name__} has no cheap exact projection; choose a learner that needs none, such as "
             "learners.Auto()"
         )
+
+    def admitted(self, given, what: str, may_be_infinite=True) -> Point:
+        """What a user gives for a point or a direction, as arrays of the domain's shape; or a sentence."""
+        return _as_point(self, given, what, may_be_infinite)
+
+    def shown(self, x: Point) -> Any:
+        """A point as losses and constraints see it."""
+        return x
+
+    def kept(self, x: Point, weight=None) -> Point:
+        """A point, or a direction, in the form in which it is kept between rounds; with a weight, one of weight X."""
+        return x
 
     def intersect(self, A: Point, b) -> "AbstractDomain":
         r"""$X \cap \{x : \langle A_i, x\rangle \le b_i\}$, where a few known hard constraints belong to the set.

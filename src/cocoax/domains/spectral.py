@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
+from ..errors import DomainError
 from ._arguments import count, scalar
 from ._krylov import (
     fixed_directions,
@@ -22,6 +23,7 @@ from ._krylov import (
     top_eigenvector,
     unit,
 )
+from ._span import OfRankOne
 from ._spectra import (
     AbstractSingular,
     AbstractSymmetric,
@@ -53,6 +55,9 @@ class NuclearNormBall(AbstractSingular):
     | `"power"` | as `"auto"` | power iterations: cheaper steps, but more of them for the same error |
     | `"exact"` | one dense decomposition | the same; the guess is ignored |
 
+    `factored=True`, with `entries=(rows, columns)` and `rank=`, makes the ball of matrices that are too large to be
+    written down: see `factored.FactoredNuclearNormBall`.
+
     >>> import jax.numpy as jnp
     >>> ball = NuclearNormBall((2, 3), radius=2.0)
     >>> vertex = ball.lmo(jnp.array([[0.0, 3.0, 0.0], [1.0, 0.0, 0.0]]))
@@ -65,7 +70,15 @@ class NuclearNormBall(AbstractSingular):
     method: str = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
 
-    def __init__(self, shape, radius, *, method="auto", iterations=4):
+    def __new__(cls, *arguments, factored=False, **options):
+        from .factored import FactoredNuclearNormBall
+
+        made: Any = FactoredNuclearNormBall if factored and cls is NuclearNormBall else cls
+        return super().__new__(made)
+
+    def __init__(self, shape, radius, *, factored=False, entries=None, rank=None, method="auto", iterations=4):
+        if entries is not None or rank is not None:
+            raise DomainError("entries= and rank= are for matrices that are not written down; give factored=True")
         self.sizes = as_matrix_shape(shape, "nuclear-norm ball")
         self.values = L1Ball(min(self.sizes), radius)
         self.method = as_method(method)
@@ -92,6 +105,9 @@ class NuclearNormBall(AbstractSingular):
         left = unit(forward(first))
         left = power(lambda x: forward(unit(backward(x))), left, self.iterations - 1, unit)
         return left, unit(backward(left)), zero
+
+    def span(self, points, vertices: Any):
+        return OfRankOne(points, vertices)
 
     def vertex(self):
         left, right = (fixed_directions((size,), seed) for seed, size in enumerate(self.shape))

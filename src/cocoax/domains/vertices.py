@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .base import AbstractVertex, Point
 
+_FEW = 16  # terms of a sum that are written one by one
+
 
 class Dense(AbstractVertex):
     """A vertex with no structure to exploit."""
@@ -91,7 +93,10 @@ class RankOne(AbstractVertex):
         return (1 - step) * x + (step * self.scale) * jnp.outer(self.left, self.right)
 
     def combine(self, weights):
-        return jnp.einsum("...k,ki,kj->...ij", weights * self.scale, self.left, self.right)
+        if weights.ndim > 1 or len(weights) > _FEW:
+            return jnp.einsum("...k,ki,kj->...ij", weights * self.scale, self.left, self.right)
+        parts = zip(weights * self.scale, self.left, self.right)  # XLA fuses them with what they are added to
+        return functools.reduce(operator.add, [(weight * left)[:, None] * right for weight, left, right in parts])
 
 
 class Signs(AbstractVertex):

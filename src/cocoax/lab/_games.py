@@ -1,8 +1,12 @@
 """Many games in one compiled call, for any horizon up to a capacity."""
 
 import functools
+import itertools
+import threading
 import time
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +14,11 @@ import numpy as np
 
 from .._state import begin
 from ..learners.base import AbstractLearner, Horizon
+from ._devices import by_device, placed, spread
 from .sources import Drawn, learner_key
 
 _MOST_BYTES = 2**32  # of the rounds of one call
+_TOGETHER = 5  # horizons in one call on accelerators
 
 
 class Record(NamedTuple):
@@ -28,18 +34,35 @@ class Record(NamedTuple):
 
 
 def capacity_of(horizon: int) -> int:
-    """The power of ten that arrays are sized by: one compilation serves all horizons up to it."""
-    capacity = 100
-    while capacity < horizon:
-        capacity *= 10
-    return capacity
+    """The power of ten that a learner's arrays are sized by: one compilation serves all horizons up to it."""
+    return _power_of_ten(horizon, 1000)
+
+
+def _power_of_ten(number, at_least):
+    while at_least < number:
+        at_least *= 10
+    return at_least
 
 
 def chunk_size(drawn: Drawn, horizon: int) -> int:
     """How many games fit into one call, whose rounds are in memory as drawn, stacked, and padded."""
     leaves = jax.tree.leaves(drawn.rounds)
-    bytes_each = sum(leaf.size // len(leaf) * leaf.dtype.itemsize for leaf in leaves) * capacity_of(horizon)
+    bytes_each = sum(leaf.size // len(leaf) * leaf.dtype.itemsize for leaf in leaves) * _power_of_ten(horizon, 100)
     return max(1, _MOST_BYTES // max(3 * bytes_each, 1))
+
+
+def calls(horizons: list[int]) -> list[list[int]]:
+    """Which horizons are played in one call.
+
+    On CPUs each in its own. Accelerators have room for some of nearly the same length, and hardly notice.
+    """
+    if jax.default_backend() == "cpu":
+        return [[horizon] for horizon in horizons]
+    found, falling = [], sorted(horizons, reverse=True)
+    for _, alike in itertools.groupby(falling, capacity_of):
+        alike = list(alike)
+        found += [alike[i : i + _TOGETHER] for i in range(0, len(alike), _TOGETHER)]
+    return found
 
 
 class Batch:
@@ -49,36 +72,93 @@ class Batch:
         games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
         self._problems = [each.problem for each in drawn]
         alike = len({_form(game) for game in games}) == 1
-        self._parts = [_stacked(group) for group in ([games] if alike else [[game] for game in games])]
+        self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
 
     def play(self, learner: AbstractLearner, horizon: int) -> Record:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
+        return self.play_together(learner, [horizon])[0]
+
+    def play_together(self, learner: AbstractLearner, horizons: list[int]) -> list[Record]:
+        """The same for several horizons of one capacity."""
+        self._check(learner)
+        parts = [_call(learner, part, horizons) for part in self._parts]
+        return [_joined(records) for records in zip(*parts)]
+
+    def _check(self, learner):
         for problem in self._problems:
             learner.check(problem)
-        *arrays, seconds = zip(*(_call(learner, part, horizon) for part in self._parts))
-        return Record(*map(np.concatenate, arrays), seconds=float(np.mean(seconds)))
+
+
+def compile_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> None:
+    """What a `Batch` of so many instances, all of the form of the first, needs for its first call."""
+    together = calls(horizons)[0]
+
+    def arguments():
+        game = first.problem, first.rounds, learner_key(0)
+        return _arguments(learner, jax.tree.map(lambda leaf: jnp.stack([leaf] * count), game), together, None)
+
+    learner.check(first.problem)
+    if len(jax.local_devices()) == 1:
+        _compiled(*_form_of(arguments), capacity_of(max(together)), None)
+
+
+def compiled_first(jobs: Mapping[Any, Callable[[], None]]) -> Iterator:
+    """The names of jobs that compile: on CPUs in their order and nothing is done; else as they end, in threads."""
+    if jax.default_backend() == "cpu":
+        return iter(jobs)
+    wide = jnp.result_type(float) == jnp.float64  # which may hold for this thread only
+
+    def done_by(job):
+        with jax.enable_x64(wide):
+            job()
+
+    pool = ThreadPoolExecutor(max(1, len(jobs)))
+    compiling = {pool.submit(done_by, job): name for name, job in jobs.items()}
+    pool.shutdown(wait=False)
+    return (compiling[done] for done in as_completed(compiling))  # what failed will fail again when it is played
+
+
+def _joined(records) -> Record:
+    *arrays, seconds = zip(*records)
+    return Record(*map(np.concatenate, arrays), seconds=float(np.mean(seconds)))
 
 
 def _form(game):
     """What games must share to be played in one call: code, shapes and dtypes."""
-    leaves, structure = jax.tree.flatten(game)
-    return structure, tuple(map(jax.typeof, leaves))
+    return _form_of(lambda: game)
 
 
-def _stacked(games):
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *games)
+def _form_of(make):
+    leaves, structure = jax.tree.flatten(jax.eval_shape(make))
+    return structure, tuple(leaves)
 
 
-def _call(learner, games, horizon) -> Record:
+def _arguments(learner, games, horizons, mesh):
     problems, rounds, keys = games
-    capacity = capacity_of(horizon)
-    rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity), rounds)
-    arguments = (problems, learner, rounds, keys, jnp.asarray(horizon, jnp.int32))
-    compiled = _compiled(*_form(arguments), capacity)
+    rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity_of(max(horizons))), rounds)
+    width = 1 if len(horizons) == 1 else _TOGETHER
+    filled = jnp.asarray((horizons * width)[:width], jnp.int32)
+    return placed((problems, rounds, keys), (learner, filled), mesh)
+
+
+def _prepared(learner, part, horizons):
+    """The program, and its arguments."""
+    arguments = _arguments(learner, part.games, horizons, part.mesh)
+    return _compiled(*_form(arguments), capacity_of(max(horizons)), part.mesh), arguments
+
+
+def _call(learner, part, horizons) -> list[Record]:
+    compiled, arguments = _prepared(learner, part, horizons)
     began = time.perf_counter()
     outcomes = jax.block_until_ready(compiled(*arguments))
-    seconds = (time.perf_counter() - began) / (horizon * len(keys))
-    found = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :horizon], outcomes)
+    seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
+    outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[: part.number], outcomes)
+    return [
+        _record(jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], outcomes), seconds) for i, T in enumerate(horizons)
+    ]
+
+
+def _record(found, seconds) -> Record:
     bad = ~found.finite
     return Record(
         loss=np.asarray(found.loss, np.float64),
@@ -91,38 +171,56 @@ def _call(learner, games, horizon) -> Record:
     )
 
 
+_tracing = threading.Lock()  # threads that trace only take turns; compiling goes on beside
+
+
 @functools.lru_cache(maxsize=64)
-def _compiled(structure, types, capacity):
+def _compiled(structure, types, capacity, mesh):
     """Compiled ahead, so that its time is not the games'."""
-    return _play.lower(*jax.tree.unflatten(structure, types), capacity=capacity).compile()
 
+    def play(games, shared):
+        (problems, rounds, keys), (learner, horizons) = games, shared
+        return _play(problems, learner, rounds, keys, horizons, capacity)
 
-@functools.partial(jax.jit, static_argnames="capacity")
-def _play(problems, learner, rounds, keys, horizon, capacity):
-    """T is traced and the same in all games, so block ends stay branches; rounds are read one at a time."""
-
-    def one(problem, rounds, key):
-        state = begin(problem, learner, None, key, Horizon(horizon, capacity), None)
-
-        def outcome_of(state):
-            return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[0], rounds))[1]
-
-        def one_round(t, carry):
-            state, record = carry
-            state, outcome = learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
-            return state, jax.tree.map(lambda kept, new: kept.at[t].set(new), record, outcome)
-
-        empty = jax.tree.map(
-            lambda leaf: jnp.ones((capacity, *leaf.shape), leaf.dtype), jax.eval_shape(outcome_of, state)
-        )
-        return jax.lax.fori_loop(0, horizon, one_round, (state, empty))[1]
-
-    return jax.vmap(one)(problems, rounds, keys)
+    with _tracing:
+        lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
+    return lowered.compile()
 
 
 def _fitted(leaf, capacity):
-    """Exactly `capacity` rounds; what is missing is never read."""
-    missing = capacity - leaf.shape[1]
+    """A power of ten of rounds, and no more than are played; what is missing is never read."""
+    length = min(capacity, _power_of_ten(leaf.shape[1], 100))
+    missing = length - leaf.shape[1]
     if missing <= 0:
-        return leaf if missing == 0 else leaf[:, :capacity]
+        return leaf if missing == 0 else leaf[:, :length]
     return jnp.pad(leaf, [(0, 0), (0, missing)] + [(0, 0)] * (leaf.ndim - 2))
+
+
+@functools.partial(jax.jit, static_argnames="capacity")
+def _play(problems, learner, rounds, keys, horizons, capacity):
+    """One horizon is the same in all games, so block ends stay branches; of several, each game stops at its own."""
+    length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
+
+    def one(problem, rounds, key, horizon):
+        state = begin(problem, learner, None, key, Horizon(horizon, capacity), None)
+
+        def observe(state, t):
+            return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
+
+        def one_round(t, carry):
+            old, record = carry
+            state, outcome = observe(old, t)
+            if len(horizons) > 1:
+                state = jax.tree.map(lambda new, last: jnp.where(t < horizon, new, last), state, old)
+            return state, jax.tree.map(lambda kept, new: kept.at[t].set(new), record, outcome)
+
+        outcome = jax.eval_shape(observe, state, 0)[1]
+        empty = jax.tree.map(lambda leaf: jnp.ones((length, *leaf.shape), leaf.dtype), outcome)
+        return jax.lax.fori_loop(0, jnp.max(horizons), one_round, (state, empty))[1]
+
+    def all_horizons(problem, rounds, key):
+        if len(horizons) == 1:
+            return jax.tree.map(lambda leaf: leaf[None], one(problem, rounds, key, horizons[0]))
+        return jax.vmap(lambda horizon: one(problem, rounds, key, horizon))(horizons)
+
+    return jax.vmap(all_horizons)(problems, rounds, keys)

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ..hindsight import Comparator
+from .._hindsight import Comparator
 from ._games import Record
 
 MARKS = 60  # rounds that a curve keeps at most

@@ -88,8 +88,8 @@ class Tuner:
 @functools.partial(jax.jit, static_argnames="capacity")
 def _play_all(learners, problems, rounds, keys, horizon, capacity):
     def play(learner):
-        outcomes = _games._play(problems, learner, rounds, keys, horizon, capacity)
-        return outcomes.loss, outcomes.constraint, outcomes.finite
+        outcomes = _games._play(problems, learner, rounds, keys, horizon[None], capacity)
+        return outcomes.loss[:, 0], outcomes.constraint[:, 0], outcomes.finite[:, 0]
 
     return jax.vmap(play)(learners)
 

@@ -129,7 +129,7 @@ def offered(module) -> list[str]:
     helpers = {"Scale", "Weights", "Outcome", "Horizon", "Instance", "FromLMO", "rescaled", "waking"} - (
         {"Scale"} if module is domains else set()
     )
-    named = {name: each for name, each in vars(module).items() if not name.startswith(("_", "Abstract"))}
+    named = {name: getattr(module, name) for name in module.__all__ if not name.startswith("Abstract")}
     return sorted(
         (
             name

@@ -176,6 +176,7 @@ def _write_figures(folder: Path, address, facts: Facts):
     for (name, figure), (form, settings) in itertools.product(drawn.items(), forms.items()):
         save = functools.partial(figure.savefig, format=form, **settings)
         _write(folder / f"{address}-{name}.{form}", save)
+        figure.set_layout_engine("none")  # the other form has the same
 
 
 def _write(path: Path, save: Callable[[io.BytesIO], Any]) -> Path:

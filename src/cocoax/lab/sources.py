@@ -9,17 +9,33 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .._hindsight import Comparator, hindsight
 from ..environment import Environment
 from ..errors import ProblemError
-from ..hindsight import Comparator, hindsight
 from ..problem import Problem
 from ..problems import Instance
+
+
+def _on_host(function):
+    """The function, computed on the CPU (where JAX has one), which is faster at many small steps."""
+
+    @functools.wraps(function)
+    def on_host(*arguments):
+        try:
+            device = jax.local_devices(backend="cpu")[0]
+        except RuntimeError:
+            return function(*arguments)
+        with jax.default_device(device):
+            return function(*arguments)
+
+    return on_host
 
 
 class Source(eqx.Module):
     """One problem of a study: a function of a key that draws an instance, one instance, or a problem with its rounds.
 
-    The key of a seed makes the instance, its rounds, and the learner's randomness, from three keys of its own.
+    The key of a seed makes the instance, its rounds, and the learner's randomness, from three keys of its own. They are
+    drawn on the CPU, whatever plays them.
     """
 
     make: Callable | None = None
@@ -27,6 +43,7 @@ class Source(eqx.Module):
     problem: Problem | None = None
     rounds: Any = None
 
+    @_on_host
     def draw(self, seed: int, horizon: int) -> "Drawn":
         instance_key, rounds_key, _ = _keys(seed)
         if self.problem is not None:
@@ -51,6 +68,7 @@ class Drawn(eqx.Module):
     rounds: Any
     instance: Instance | None
 
+    @_on_host
     def comparator(self, horizon: int, tol: float) -> Comparator:
         """The best fixed decision for the first rounds. A certificate that stays open is reported, not hidden."""
         if self.instance is not None and self.instance.optimum is not None:
@@ -86,6 +104,7 @@ def as_source(name: str, given) -> Source:
     )
 
 
+@_on_host
 def learner_key(seed: int):
     return _keys(seed)[2]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from .. import __version__
+from .._files import sync_folder
 from ..errors import LabError
 
 
@@ -65,11 +66,7 @@ def write_whole(path: Path, data: bytes):
             file.flush()
             os.fsync(file.fileno())
         os.replace(hidden, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     except OSError as error:
         hidden.unlink(missing_ok=True)
         raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None

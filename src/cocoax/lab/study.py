@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import polars as pl
 
 from .. import __version__
 from .. import _check as check
 from .._fingerprint import fingerprint
-from ..errors import CocoaxError, LabError, ProblemError
+from ..errors import CocoaxError, LabError
 from ..learners.base import AbstractLearner
-from ._games import Batch, chunk_size
-from ._rows import FIGURES, comparator_row, game_rows, refused_rows, stored_comparator
+from ._arguments import check_rounds, named, numbers, of_problem
+from ._comparators import comparators, wait_for
+from ._games import Batch, calls, chunk_size, compile_for, compiled_first
+from ._rows import FIGURES, game_rows, refused_rows
 from .progress import Reporter
 from .sources import as_source
 from .store import Memory, Store, together
@@ -33,8 +34,18 @@ class Planned(NamedTuple):
     key: str
 
 
+class Share(NamedTuple):
+    """Which part of the work is done by one of several processes."""
+
+    first: int
+    among: int
+
+    def of(self, items) -> list:
+        return list(items)[self.first :: self.among]
+
+
 class Study:
-    """Every learner on every problem, for every horizon and seed.
+    """Every learner on every problem, for every horizon and seed, on all devices at a time (docs/devices.md).
 
     **Arguments:**
 
@@ -72,16 +83,17 @@ class Study:
         *,
         tol: float = 1e-3,
     ):
-        self.sources = {str(name): as_source(name, each) for name, each in _named(problems, "problem").items()}
-        self.learners = {str(name): each for name, each in _named(learners, "learner").items()}
+        self.sources = {str(name): as_source(name, each) for name, each in named(problems, "problem").items()}
+        self.learners = {str(name): each for name, each in named(learners, "learner").items()}
         for name, learner in self.learners.items():
             for each in learner.values() if isinstance(learner, Mapping) else [learner]:
                 check.instance(each, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
-        self.horizons = {name: _numbers(_of(horizons, name), "horizons", 1) for name in self.sources}
-        self.seeds = _numbers(seeds, "seeds", 0)
+        self.horizons = {name: numbers(of_problem(horizons, name), "horizons", 1) for name in self.sources}
+        self.seeds = numbers(seeds, "seeds", 0)
         self.tol = tol
         self.out = None if out is None else Path(out)
         self.store = Memory() if out is None else Store(Path(out) / "store")
+        self._patient = False  # whether other processes find the comparators
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
 
     @functools.cached_property
@@ -107,13 +119,26 @@ class Study:
         stored = self.store.keys("game")
         return [game for game in self.plan if game.key not in stored]
 
-    def run(self, *, quiet: bool = False, backwards: bool = False) -> "Study":
-        """Play what is not stored yet. Two processes, one of them `backwards`, meet in the middle."""
+    def run(self, *, quiet: bool = False, backwards: bool = False, share: Share | None = None) -> "Study":
+        """Play what is not stored yet. Two processes, one of them `backwards`, meet in the middle.
+
+        With a `share`, only the games of some learners, while other processes find comparators with `compare`.
+        """
         missing = self.missing()[:: -1 if backwards else 1]
+        if share is not None:
+            missing = [game for game in missing if game.learner in share.of(self.learners)]
+        self._patient = share is not None
         with Reporter(sum(game.horizon for game in missing), quiet) as reporter:
             for problem in dict.fromkeys(game.problem for game in missing):
                 self._run_problem(problem, [game for game in missing if game.problem == problem], reporter)
         return self
+
+    def compare(self, share: Share) -> None:
+        """Find comparators for some seeds, and play nothing."""
+        for name, source in self.sources.items():
+            with _blamed(name):
+                drawn = {seed: source.draw(seed, max(self.horizons[name])) for seed in share.of(self.seeds)}
+            self._comparators(name, drawn, self.horizons[name], Reporter(0, quiet=True))
 
     def table(self) -> pl.DataFrame:
         """One row a game that was played: what was played, and the figures of its last round. Always the same."""
@@ -148,70 +173,75 @@ class Study:
 
     def _key(self, *parts):
         random = jax.config.jax_default_prng_impl, jax.config.jax_threefry_partitionable  # pyright: ignore
-        device = jax.default_backend(), str(jnp.result_type(float))
+        device = jax.default_backend() if parts[0] == "game" else "cpu", str(jnp.result_type(float))
         return fingerprint(__version__, jax.__version__, random, device, self.tol, *parts)
 
     def _run_problem(self, name, todo, reporter):
         source, longest = self.sources[name], max(self.horizons[name])
         with _blamed(name):
             first = source.draw(todo[0].seed, longest)
-        _check_rounds(name, first, longest)
+        check_rounds(name, first, longest)
         size, known = chunk_size(first, longest), {todo[0].seed: first}
         for i in range(0, len(self.seeds), size):
             chunk = set(self.seeds[i : i + size])
             games = [game for game in todo if game.seed in chunk]
             seeds = sorted({game.seed for game in games})
+            batches = _batches(games)
+            jobs = {
+                (learner, each): functools.partial(compile_for, first, len(each), self.learner(learner, name), list(T))
+                for (learner, each), T in batches.items()
+            }
+            ready = compiled_first(jobs)
             reporter.now(f"{name}: drawing {len(seeds)} instances")
             with _blamed(name):
                 drawn = {seed: known.pop(seed, None) or source.draw(seed, longest) for seed in seeds}
-            comparators = self._comparators(name, drawn, list(dict.fromkeys(game.horizon for game in games)), reporter)
-            self._run_games(name, games, drawn, comparators, reporter)
+            horizons = list(dict.fromkeys(game.horizon for game in games))
+            best = functools.cache(lambda drawn=drawn, T=horizons: self._comparators(name, drawn, T, reporter))
+            stacked = functools.cache(lambda seeds, drawn=drawn: Batch([drawn[each] for each in seeds], list(seeds)))
+            for learner, chosen in ready:
+                self._run_games(name, learner, batches[learner, chosen], stacked(chosen), best, reporter)
 
-    def _run_games(self, name, games, drawn, comparators, reporter):
-        """One batch after the other: two compiled programs at a time can wait for each other for ever on CPUs."""
-        batches: dict[tuple, list[Planned]] = {}
-        for game in games:
-            batches.setdefault((game.learner, game.horizon), []).append(game)
-        stacked = {}
-        for (learner, horizon), batch in batches.items():
-            reporter.now(f"{name}: {learner}, T = {horizon}")
-            reporter.advance(horizon * len(batch))
-            seeds = tuple(sorted(game.seed for game in batch))
-            if self.store.keys("game").issuperset(game.key for game in batch):  # by another process
+    def _run_games(self, name, learner, keys, batch, best, reporter):
+        """One call after the other: two compiled programs at a time can wait for each other for ever on CPUs."""
+        for horizons in calls(list(keys)):
+            reporter.now(f"{name}: {learner}, T = {', '.join(map(str, horizons))}")
+            reporter.advance(sum(T * len(keys[T]) for T in horizons))
+            wanted = {key for T in horizons for key in keys[T].values()}
+            if self.store.keys("game") >= wanted:  # by another process
                 continue
-            if seeds not in stacked:
-                stacked[seeds] = Batch([drawn[seed] for seed in seeds], list(seeds))
-            keys = {game.seed: game.key for game in batch}
             try:
-                record = stacked[seeds].play(self.learner(learner, name), horizon)
+                records = batch.play_together(self.learner(learner, name), horizons)
             except Exception as error:  # the learner's own, or the problem's: the others go on
-                self.refused |= dict.fromkeys(keys.values(), _told(error))
+                self.refused |= dict.fromkeys(wanted, _told(error))
                 continue
-            against = [comparators[seed, horizon] for seed in seeds]
-            self.store.append("game", game_rows([keys[seed] for seed in seeds], record, against))
+            rows = [
+                game_rows(keys[T].values(), record, [best()[seed, T] for seed in keys[T]])
+                for T, record in zip(horizons, records)
+            ]
+            self.store.append("game", pl.concat(rows))
 
     def _comparators(self, name, drawn, horizons, reporter):
         """Of all these seeds and horizons, from the store where they are there."""
         source = fingerprint(self.sources[name])
         keys = {(seed, T): self._key("comparator", source, T, seed) for T in horizons for seed in drawn}
-        stored = {}
-        for horizon in horizons:
-            if not stored.keys() >= {keys[seed, horizon] for seed in drawn}:  # another process may have found them
-                stored = {row["key"]: row for row in self.store.read("comparator").iter_rows(named=True)}
-            missing = [seed for seed in drawn if keys[seed, horizon] not in stored]
-            rows = []
-            for seed in missing:
-                reporter.now(f"{name}: best decision in hindsight, T = {horizon}")
-                try:
-                    found = drawn[seed].comparator(horizon, self.tol)
-                except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
-                    found = str(error)
-                rows.append(comparator_row(keys[seed, horizon], found))
-            if rows:
-                frame = pl.concat(rows, how="diagonal_relaxed")
-                self.store.append("comparator", frame)
-                stored |= {row["key"]: row for row in frame.iter_rows(named=True)}
-        return {which: stored_comparator(stored[key]) for which, key in keys.items()}
+        if self._patient:
+            wait_for(self.store, set(keys.values()))
+
+        def told(horizon):
+            reporter.now(f"{name}: best decision in hindsight, T = {horizon}")
+
+        return comparators(self.store, keys, drawn, self.tol, told)
+
+
+def _batches(games: list[Planned]) -> dict[tuple[str, tuple[int, ...]], dict[int, dict[int, str]]]:
+    """The games' keys by (learner, seeds), then by horizon, then by seed."""
+    keys: dict[tuple[str, int], dict[int, str]] = {}
+    for game in games:
+        keys.setdefault((game.learner, game.horizon), {})[game.seed] = game.key
+    found = {}
+    for (learner, horizon), by_seed in keys.items():
+        found.setdefault((learner, tuple(sorted(by_seed))), {})[horizon] = dict(sorted(by_seed.items()))
+    return found
 
 
 def _told(error: Exception) -> str:
@@ -227,40 +257,3 @@ def _blamed(problem):
         yield
     except Exception as error:
         raise LabError(f"the problem {problem!r} raised {_told(error)}; mend it and run again") from error
-
-
-def _check_rounds(name, drawn, longest):
-    lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(drawn.rounds)}
-    if min(lengths, default=0) < longest:
-        raise ProblemError(
-            f"the problem {name!r} has {min(lengths, default=0)} rounds, but a horizon of {longest} was asked"
-        )
-
-
-def _named(given, what) -> Mapping:
-    if not isinstance(given, Mapping) or not given:
-        found = "none" if given == {} else check.described(given)
-        raise LabError(f"{what}s must be a dict of at least one {what} by its name, got {found}")
-    if len({str(name) for name in given}) < len(given):
-        raise LabError(f"two {what}s have the same name")
-    return given
-
-
-def _of(horizons, name):
-    if not isinstance(horizons, Mapping):
-        return horizons
-    if name not in horizons:
-        raise LabError(f"horizons are given by problem, but none for {name!r}")
-    return horizons[name]
-
-
-def _numbers(values, name, low) -> list[int]:
-    if isinstance(values, str) or any(isinstance(value, bool) for value in np.atleast_1d(values).tolist()):
-        raise LabError(f"{name} must be a list of whole numbers, got {check.described(values)}")
-    try:
-        found = sorted({check.whole(value, name, LabError, low) for value in values})
-    except TypeError:
-        raise LabError(f"{name} must be a list of whole numbers, got {check.described(values)}") from None
-    if not found:
-        raise LabError(f"{name} must hold at least one number")
-    return found

@@ -1,32 +1,5 @@
 """Learners: what `play` plays."""
 
-from . import citations as citations
-from .anytime import Anytime as Anytime
-from .auto import Auto as Auto
-from .auto import TrackedPI as TrackedPI
-from .base import AbstractLearner as AbstractLearner
-from .base import Horizon as Horizon
-from .base import Outcome as Outcome
-from .capped import Capped as Capped
-from .drift import DPP as DPP
-from .drift import DPPMirror as DPPMirror
-from .drift import Liakopoulos as Liakopoulos
-from .drift import YuNeely as YuNeely
-from .frontier import PDOFW as PDOFW
-from .frontier import PENOFW as PENOFW
-from .hard import RECOO as RECOO
-from .hard import Yi as Yi
-from .hard import YuanLamperski as YuanLamperski
-from .lyapunov import LyapHard as LyapHard
-from .lyapunov import LyapPred as LyapPred
-from .lyapunov import LyapStoch as LyapStoch
-from .paper import PDMFW as PDMFW
-from .paper import Blocks as Blocks
-from .primal_dual import PrimalDual as PrimalDual
-from .projected import PDOGD as PDOGD
-from .projected import AdaptivePDOGD as AdaptivePDOGD
-from .projected import Stay as Stay
-from .saddle import OSPHG as OSPHG
-from .saddle import Castiglioni as Castiglioni
-from .saddle import Valls as Valls
-from .stochastic_fw import FWCSOA as FWCSOA
+from .. import _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(__name__)

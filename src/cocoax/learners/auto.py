@@ -28,6 +28,7 @@ class _State(eqx.Module):
     step: Any
     control: Control
     loss_gradients: Point  # their sum
+    size: Float[Array, ""]  # and its length
     squares: Float[Array, " m"]  # sum of |grad g|^2
     rounds: Float[Array, ""]
     curvature: Float[Array, ""]  # the largest along a step
@@ -87,6 +88,10 @@ class TrackedPI(AbstractLearner):
         self.step_rule = Distance(_FIRST, memory=memory)
         self.memory = rounds_remembered(memory)
 
+    @property
+    def factored(self):
+        return True
+
     def init(self, problem, *, key, horizon=None, start=None):
         start = first_decision(problem, start)
         dtype = tree.dtype(start)
@@ -95,6 +100,7 @@ class TrackedPI(AbstractLearner):
             self.step_rule.init(problem.domain, start),
             self.dual.rest(problem.constraints, dtype),
             tree.zeros_like(start),
+            jnp.zeros((), dtype),
             jnp.zeros(problem.constraints, dtype),
             jnp.zeros((), dtype),
             jnp.zeros((), dtype),
@@ -104,41 +110,42 @@ class TrackedPI(AbstractLearner):
         return state.tracker.point
 
     def observe(self, problem, state, round, *, played=None):
-        domain, played = problem.domain, point_played(played, self.decision(state))
+        domain, tracker = problem.domain, state.tracker
+        from_target = tracker.away if played is None else tree.sub(point_played(played, tracker.point), tracker.target)
+        played = point_played(played, tracker.point)
         loss, values = problem.values(played, round)
         gradients = problem.gradients(played, round)
         of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
 
         keep = kept(self.memory, loss.dtype)
         rounds = keep * state.rounds + 1
-        loss_gradients = tree.add(tree.scale(keep, state.loss_gradients), of_loss)
+        loss_gradients = domain.kept(tree.add(tree.scale(keep, state.loss_gradients), of_loss))
         squares = keep * state.squares + jax.vmap(lambda each: tree.dot(each, each))(of_constraints)
-        size, size_before = (tree.norm(each) for each in (loss_gradients, state.loss_gradients))
-        state = _woken(state, (size > 0) & (size_before == 0), size / rounds)
+        size = tree.norm(loss_gradients)
+        state = _woken(state, (size > 0) & (state.size == 0), size / rounds)
         unit = ratio(jnp.where(size > 0, size / rounds, 1), jnp.sqrt(squares / rounds))
         multiplier, control = self.dual.control(state.control, values, unit)
 
         strength = 1 + ratio(multiplier, unit).sum()
         weights = Weights(1 / strength, multiplier / strength)
-        here = jax.tree.map(
-            lambda f, g: weights.loss * f + jnp.tensordot(weights.constraint, g, axes=1), of_loss, of_constraints
-        )
+        here = tree.add(tree.scale(weights.loss, of_loss), tree.combine(weights.constraint, of_constraints))
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
-        direction = tree.add(here, domain.tangent(hessian(tree.sub(state.tracker.target, played))))
+        direction = tree.sub(here, tree.finite(domain.tangent(hessian(from_target))))
         length = tree.norm(direction)
-        unit_direction = tree.scale(ratio(jnp.ones_like(length), length), direction)
-        curvature = jnp.maximum(keep * state.curvature, tree.dot(unit_direction, hessian(unit_direction)))
+        usual = weights.loss * size / rounds + weights.constraint @ jnp.sqrt(squares / rounds)
+        scale = ratio(jnp.ones_like(usual), usual)  # known before the length is: one pass less
+        along = ratio(scale * tree.dot(direction, hessian(tree.scale(scale, direction))), (scale * length) ** 2)
+        curvature = jnp.maximum(keep * state.curvature, tree.finite(along))
 
-        update, step = self.step_rule.update(domain, state.step, direction, played)
+        rate, step = self.step_rule.rate(state.step, length, played)
         urgency = self.dual.urgency(control).max(initial=0)
         boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
-        overshoot = curvature * boost * ratio(tree.norm(update), length)  # eta kappa
+        overshoot = curvature * boost * rate  # eta kappa
         factor = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
-        target = tree.add(state.tracker.target, tree.scale(factor, update))
-        tracker = state.tracker.follow(domain, target, slack=rounds**-0.25)
+        tracker = tracker.follow(domain, tree.scale(-factor * rate, direction), slack=rounds**-0.25)
 
-        finite = tree.all_finite(gradients)
-        state = _State(tracker, step, control, loss_gradients, squares, rounds, curvature)
+        finite = jnp.isfinite(size) & jnp.isfinite(squares).all()
+        state = _State(tracker, step, control, loss_gradients, size, squares, rounds, curvature)
         return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=3, finite=finite))
 
 

@@ -99,12 +99,31 @@ class AbstractLearner(eqx.Module):
     def observe(self, problem: Problem, state, round: Round, *, played: Point | None = None) -> tuple[Any, Outcome]:
         """Learn from a round. `played` is what was really done, when it was not the decision."""
 
+    @property
+    def factored(self) -> bool:
+        """Whether decisions may be factored matrices: the learner has vector arithmetic for them, and no other."""
+        return False
+
     def check(self, problem: Problem) -> None:
         """Raise, in one sentence, if what is known before a game shows that this learner cannot play the problem."""
 
     def rounds_left(self, state) -> Int[Array, ""] | None:
         """How many rounds the plan still has; None for learners that need no horizon."""
         return None
+
+
+def check_form(problem: Problem, learner: AbstractLearner) -> None:
+    """Raise if decisions are not written down, and the learner would have to."""
+    start = problem.domain.start()
+    if not any(map(tree.is_element, jax.tree.leaves(start, is_leaf=tree.is_element))):
+        return
+    if not tree.is_element(start):
+        raise ProblemError("a factored NuclearNormBall cannot be a part of another domain; play on it alone")
+    if not learner.factored:
+        raise LearnerError(
+            f"{type(learner).__name__} cannot play factored matrices; choose learners.Auto(), or learners.PrimalDual "
+            "with primal.Tracked, OCG or OFW"
+        )
 
 
 def first_decision(problem: Problem, start: Point | None) -> Point:
@@ -123,6 +142,10 @@ def point_played(played: Point | None, decision: Point) -> Point:
 
 def as_point(point, like, dtype, name):
     """A point given by a user, in the shape of another."""
+    if tree.is_element(like):
+        if not tree.is_element(point) or not point.is_like(like):
+            raise ProblemError(f"{name} must be a matrix of the domain, as its element(...) makes them, or a decision")
+        return tree.astype(point, dtype)
     point = check.listed(point) if isinstance(like, jax.Array) else point
     shape, expected = (jax.tree.map(jnp.shape, each) for each in (point, like))
     if shape != expected:

@@ -41,6 +41,10 @@ class AbstractPrimalDual(AbstractLearner):
     def scale(self, problem: Problem) -> Callable[[Weights, Array, int], Scale]:
         """(weights, horizon, capacity) -> what the primal is told before a round with these weights."""
 
+    @property
+    def factored(self):
+        return self.primal.factored
+
     def init(self, problem, *, key, horizon=None, start=None):
         plan = planned(horizon, type(self).__name__)
         start, rule = first_decision(problem, start), self.rule(problem, plan.rounds)

@@ -97,6 +97,11 @@ class AbstractPrimal(eqx.Module):
         """The constants of a `Regularity` that the updates use."""
         return ("lipschitz",)
 
+    @property
+    def factored(self) -> bool:
+        """Whether decisions may be factored matrices."""
+        return False
+
     def constants(self, domain: AbstractDomain, norm: float | None = None) -> Constants:
         """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`."""
         if norm not in (None, self.norm):

@@ -35,11 +35,16 @@ class OCG(AbstractPrimal):
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(3, 4)
 
+    @property
+    def factored(self):
+        return True
+
     def _constants(self, domain):
         return theory.constants.ocg(domain.diameter(2))
 
     def init(self, domain, scale, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
+        start = domain.kept(start)
         return _State(start, start, tree.zeros_like(start), vertex, jnp.ones((), jnp.int32))
 
     def decision(self, state):
@@ -52,12 +57,12 @@ class OCG(AbstractPrimal):
         sigma = jnp.minimum(1.0, 2 / jnp.sqrt(state.round.astype(kind)))
         direction = tree.add(tree.scale(eta, state.total), tree.scale(2.0, tree.sub(state.point, state.anchor)))
         vertex = domain.lmo(direction, state.vertex)
-        sigma = jnp.where(tree.norm(direction, jnp.inf) > 0, sigma, 0.0)
+        sigma = jnp.where(tree.is_nonzero(direction), sigma, 0.0)
         gradient = revealed.gradient(revealed.played)
         state = _State(
-            vertex.mix(state.point, sigma),
+            domain.kept(vertex.mix(state.point, sigma)),
             state.anchor,
-            tree.add(state.total, gradient),
+            domain.kept(tree.add(state.total, gradient)),
             vertex,
             state.round + 1,
         )

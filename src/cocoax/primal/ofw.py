@@ -48,6 +48,10 @@ class OFW(AbstractPrimal):
         self.rate = optional_parameter(rate, "rate")
         self.mixing = optional_parameter(mixing, "mixing")
 
+    @property
+    def factored(self):
+        return True
+
     def _constants(self, domain):
         best = theory.constants.ofw(domain.diameter(2))
         if self.rate is None or self.mixing is None:
@@ -57,6 +61,7 @@ class OFW(AbstractPrimal):
 
     def init(self, domain, scale, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
+        start = domain.kept(start)
         return _State(start, start, tree.zeros_like(start), vertex)
 
     def decision(self, state):
@@ -69,11 +74,11 @@ class OFW(AbstractPrimal):
         eta = rate * domain.diameter(2) / (next_scale.lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, mixing / jnp.sqrt(horizon))
         gradient = revealed.gradient(revealed.played)
-        total = tree.add(state.total, gradient)
+        total = domain.kept(tree.add(state.total, gradient))
         direction = tree.add(tree.scale(eta, total), tree.sub(state.point, state.anchor))
         vertex = domain.lmo(direction, state.vertex)
-        sigma = jnp.where(tree.norm(direction, jnp.inf) > 0, sigma, 0.0)
-        state = _State(vertex.mix(state.point, sigma), state.anchor, total, vertex)
+        sigma = jnp.where(tree.is_nonzero(direction), sigma, 0.0)
+        state = _State(domain.kept(vertex.mix(state.point, sigma)), state.anchor, total, vertex)
         return state, cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
     def restart(self, domain, state, scale, *, key):

@@ -6,7 +6,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.random import threefry_2x32
+from jax.extend.random import threefry2x32_p, threefry_2x32
 
 from .. import _tree as tree
 from .. import theory
@@ -52,9 +52,13 @@ def _uniform(key, like):
 
 
 def _bits(key, count):
-    if str(jax.random.key_impl(key)) == "threefry2x32":
-        return threefry_2x32(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))
-    return jax.random.bits(key, (count,), jnp.uint32)
+    if str(jax.random.key_impl(key)) != "threefry2x32":
+        return jax.random.bits(key, (count,), jnp.uint32)
+    data, counters = jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)
+    if count % 2:
+        return threefry_2x32(data, counters)
+    # the same words, in a form that XLA splits over devices: each draws its own rows
+    return jnp.stack(threefry2x32_p.bind(*data, *counters.reshape(2, -1))).reshape(-1)
 
 
 class Cube(AbstractPerturbation):

@@ -95,12 +95,17 @@ class Distance(AbstractStep):
         return start, (self.first * domain.diameter(2)).astype(kind), jnp.zeros((), kind)
 
     def update(self, domain, state, gradient, point, scale=None):
+        rate, state = self.rate(state, tree.norm(gradient), point)
+        return tree.scale(-rate, gradient), state
+
+    def rate(self, state, length, point):
+        """The step size after a gradient of this length at `point`, and the new state."""
         start, far, total = state
         far = jnp.maximum(far, tree.norm(tree.sub(point, start)))
-        square = tree.dot(gradient, gradient)
-        total = kept(self.memory, far.dtype) * total + (far**2 * square if self.weighted else square)
+        added = (far * length if self.weighted else length) ** 2
+        total = kept(self.memory, far.dtype) * total + added
         rate = ratio(far**2, jnp.sqrt(2 * total)) if self.weighted else ratio(far, jnp.sqrt(total))
-        return tree.scale(-rate, gradient), (start, far, total)
+        return rate, (start, far, total)
 
 
 class Optax(AbstractStep):

@@ -13,7 +13,7 @@ from .. import theory
 from .._parameters import argument
 from ..errors import LearnerError
 from .base import AbstractPrimal, cost
-from .steps import AbstractStep, Constant, Norm, as_step
+from .steps import AbstractStep, Constant, Distance, Norm, as_step
 from .tracking import Tracker
 
 
@@ -63,6 +63,10 @@ class Tracked(AbstractPrimal):
         rule = self.step_rule
         return ("lipschitz",) if isinstance(rule, Constant) and rule.size is None else ()
 
+    @property
+    def factored(self):
+        return isinstance(self.step_rule, Norm | Constant | Distance)
+
     def _constants(self, domain):
         rule = self.step_rule
         if not (isinstance(rule, Norm) and (tree.is_traced(rule.power) or abs(rule.power - 4 / 3) < 1e-6)):
@@ -81,7 +85,7 @@ class Tracked(AbstractPrimal):
         update, step = self.step_rule.update(domain, state.step, gradient, revealed.played, next_scale)
         if jax.tree.map(jnp.shape, update) != jax.tree.map(jnp.shape, gradient):
             raise LearnerError("a step rule's update must return what to add to the target, in the gradient's shape")
-        tracker = state.tracker.follow(domain, tree.add(state.tracker.target, update))
+        tracker = state.tracker.follow(domain, update)
         return _State(tracker, step), cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
     def restart(self, domain, state, scale, *, key):

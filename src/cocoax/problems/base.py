@@ -5,8 +5,8 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 
+from .._hindsight import Comparator, hindsight
 from ..environment import Environment
-from ..hindsight import Comparator, hindsight
 from ..problem import Problem, Round
 
 

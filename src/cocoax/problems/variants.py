@@ -10,10 +10,10 @@ from jaxtyping import Array, Float, Int
 
 from .. import _check as check
 from .. import _tree as tree
+from .._hindsight import Comparator
 from ..domains import Scale
 from ..environment import Environment
 from ..errors import ProblemError
-from ..hindsight import Comparator
 from ..problem import Problem, Regularity
 from .base import Instance
 

@@ -1,6 +1,5 @@
 """The contracts of cocoax's parts, for those who write their own."""
 
-from .domains import check_domain as check_domain
-from .duals import check_dual as check_dual
-from .learners import check_learner as check_learner
-from .primals import check_primal as check_primal
+from .. import _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(__name__)

@@ -7,9 +7,9 @@ import numpy as np
 
 from .. import _check as check
 from .. import _tree as tree
+from .._play import play
 from ..errors import LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
-from ..play import play
 from ..problem import Problem
 from . import problems
 from ._require import kinds, require, require_close, require_inside, require_same, same

@@ -8,6 +8,7 @@ $a = \tfrac12(1/\mu + P\theta)$, where P counts dual steps.
 import math
 from typing import Any, NamedTuple
 
+from ._rates import check_beta, pdmfw_rates, rates
 from .constants import Constants
 from .parameters import (
     block_length,
@@ -20,7 +21,6 @@ from .parameters import (
     pdmfw_size,
     pdmfw_theta,
 )
-from .rates import check_beta, pdmfw_rates, rates
 from .regret import ftpl
 
 

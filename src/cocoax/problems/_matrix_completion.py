@@ -21,15 +21,19 @@ def _constraint(x, r):
 
 
 def _subset(key, n, size):
-    """`size` different numbers below n, every such set equally likely (Floyd's algorithm)."""
-    uniform = jax.random.uniform(key, (size,))
+    """`size` different numbers below n, every such set equally likely: Floyd's algorithm, all its steps at once.
 
-    def draw(i, chosen):
-        last = n - size + i
-        number = jnp.minimum((uniform[i] * (last + 1)).astype(jnp.int32), last)
-        return chosen.at[i].set(jnp.where(jnp.any(chosen == number), last, number))
-
-    return jax.lax.fori_loop(0, size, draw, jnp.full(size, -1, jnp.int32))
+    Step i draws a number up to n - size + i, and takes n - size + i instead if that number was taken before: drawn by
+    an earlier step, or taken instead by the only step that may do so, on which this depends in turn.
+    """
+    step = jnp.arange(size, dtype=jnp.int32)
+    instead = n - size + step
+    number = jnp.minimum((jax.random.uniform(key, (size,)) * (instead + 1)).astype(jnp.int32), instead)
+    taken = jnp.any((number[:, None] == number) & (step < step[:, None]), axis=1)
+    depends = jnp.where(number >= n - size, number - (n - size), step)
+    for _ in range(size.bit_length()):  # twice as far back each time
+        taken, depends = taken | taken[depends], depends[depends]
+    return jnp.where(taken, instead, number)
 
 
 class _Rounds(eqx.Module):

@@ -108,6 +108,8 @@ def hindsight(
     ([0.25, 0.75], 5.0, [2.0])
     """
     check.instance(problem, Problem, ProblemError, "hindsight needs a Problem first")
+    if tree.is_element(problem.domain.start()):
+        raise ProblemError("hindsight has no solver for factored matrices; give regret a decision to compare with")
     if tree.is_traced(problem, rounds, key):
         raise ProblemError("hindsight runs on the host; call it outside jit and vmap")
     if benchmark not in ("mean", "every_round"):

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _check as check
+from ._hindsight import Comparator, hindsight
+from ._play import play
 from .domains.base import Point
 from .environment import Environment
 from .errors import InfeasibleError, ProblemError
 from .game import Game
-from .hindsight import Comparator, hindsight
 from .learners import Auto
 from .learners.base import AbstractLearner
-from .play import play
 from .problem import Problem
 
 

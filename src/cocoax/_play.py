@@ -103,7 +103,7 @@ def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
             environment, data = emit(state.environment, decision, jax.random.fold_in(state.key, state.round))
             number = state.round + 1
         learner_state, outcome = _observed(learner.observe(problem, state.learner, data))
-        total = _compensated(total, decision)
+        total = _compensated(problem.domain, total, decision)
         kept = (decision if keep_decisions else None, data if keep_rounds else None)
         return (Progress(learner_state, environment, state.key, number), total), (outcome, kept)
 
@@ -135,9 +135,11 @@ def _observed(answer):
     return answer
 
 
-def _compensated(total, x):
+def _compensated(domain, total, x):
     """Kahan's sum: (sum, what rounding has lost of it)."""
     old, lost = total
+    if tree.is_element(x):
+        return domain.kept(tree.add(old, x)), lost
     x = tree.sub(x, lost)
     new = tree.add(old, x)
     return new, tree.sub(tree.sub(new, old), x)

@@ -1,0 +1,31 @@
+from . import domains as domains
+from . import dual as dual
+from . import errors as errors
+from . import lab as lab
+from . import learners as learners
+from . import primal as primal
+from . import problems as problems
+from . import testing as testing
+from . import theory as theory
+from ._hindsight import Comparator as Comparator
+from ._hindsight import hindsight as hindsight
+from ._minimize import minimize as minimize
+from ._play import play as play
+from .environment import Environment as Environment
+from .environment import Sampler as Sampler
+from .errors import CocoaxError as CocoaxError
+from .errors import DomainError as DomainError
+from .errors import InfeasibleError as InfeasibleError
+from .errors import LabError as LabError
+from .errors import LearnerError as LearnerError
+from .errors import ProblemError as ProblemError
+from .errors import SessionError as SessionError
+from .errors import SessionWarning as SessionWarning
+from .game import Game as Game
+from .learners import Horizon as Horizon
+from .learners import Outcome as Outcome
+from .problem import Problem as Problem
+from .problem import Regularity as Regularity
+from .session import Session as Session
+
+__version__: str
