@@ -373,6 +373,7 @@ def test_float32_stays_float32_and_plays_the_same_game_at_first():
         np.dtype(np.float32),
         np.dtype(np.int64),
         np.dtype(np.int32),
+        np.dtype(bool),
     }
     np.testing.assert_allclose(narrow.decisions[:15], wide.decisions[:15], rtol=0, atol=1e-4)
     assert np.all(np.abs(narrow.decisions.sum(1) - 1) < 1e-5) and narrow.decisions.min() > -1e-6
@@ -489,3 +490,34 @@ def test_doubled_prices_cost_few_rounds_of_budget(age):
     since = np.cumsum(constraint[:, age:, 0], axis=1)
     peaks = since.max(1) / np.asarray(rounds["budget"][:, 0])
     assert np.mean(peaks) <= 5
+
+
+def test_gradients_that_sum_to_nothing_do_not_wake_it_again():
+    problem = cx.Problem(cx.domains.Box([-1.0], [1.0]), lambda x, r: r * x[0])
+    signs = jnp.where(jnp.arange(2000) % 2, -1.0, 1.0)
+    exact, almost = (cx.play(problem, Auto(), r, key=KEY).loss.sum() for r in (signs, signs.at[0].add(1e-3)))
+    assert abs(exact - almost) < 0.1  # no fixed decision has a loss
+    assert exact < 10
+
+
+def test_curvature_is_seen_where_gradients_sum_to_nothing():
+    problem = cx.Problem(
+        cx.domains.Box([-1.0], [1.0]), lambda x, r: r["slope"] * x[0] + r["curve"] * (x[0] - r["centre"]) ** 2
+    )
+    first = {"slope": jnp.array(1.0), "curve": jnp.array(0.0), "centre": jnp.array(0.0)}
+    state = Auto().init(problem, key=KEY)
+    state, _ = Auto().observe(problem, state, first)
+    x = Auto().decision(state)[0]
+    second = {"slope": jnp.array(0.0), "curve": jnp.array(512.0), "centre": x + 1 / 1024}  # whose gradient is -1
+    state, _ = Auto().observe(problem, state, second)
+    assert state.curvature == pytest.approx(1024, rel=1e-6)
+
+
+def test_decisions_stay_in_the_set_over_very_many_rounds():
+    """In float32, where rounding that goes one way would lead out of it."""
+    target = jnp.asarray(np.random.default_rng(2).dirichlet(np.ones(20)), jnp.float32)
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(20), lambda x, r: 0.5 * jnp.sum((x - target) ** 2))
+    start = jnp.full(20, 0.05, jnp.float32)
+    game = cx.play(problem, Auto(), jnp.zeros(30_000), key=KEY, start=start)
+    assert game.decision.dtype == jnp.float32
+    assert problem.domain.contains(game.decision, 2e-5)  # as `testing.check_domain` allows

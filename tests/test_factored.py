@@ -338,3 +338,43 @@ def test_the_ball_of_all_entries_keeps_the_contract_of_domains(method):
     )
     singular = functools.partial(np.linalg.svd, compute_uv=False)
     check_domain(domain, key=KEY, directions=16, reference=lambda direction: -2 * singular(direction)[0])
+
+
+def test_what_is_cut_stays_in_the_ball_and_is_accounted_for_ever_after():
+    axes = np.eye(3)
+    ball = cx.domains.NuclearNormBall((3, 3), 1.0, factored=True, entries=np.divmod(np.arange(9), 3), rank=1)
+    values = (-0.5 * np.outer(axes[1], axes[1])).ravel()  # they make up for the second term, which is dropped
+    x = ball.element(np.stack([axes[0], 0.5 * axes[1]]), axes[:2], values=values)
+    kept = ball.kept(x, 1.0)
+
+    def nuclear(element):
+        return np.linalg.svd(np.asarray(ball.view(element).dense()), compute_uv=False).sum()
+
+    assert nuclear(x) == pytest.approx(1.0)
+    assert nuclear(kept) <= 1 + 1e-6
+    again = ball.kept(kept.scaled(0.5) + kept.scaled(0.5) + x.scaled(0.0), 1.0)
+    for found in (kept, again):
+        distance = np.linalg.svd(np.asarray(ball.view(x - found).dense()), compute_uv=False).sum()
+        assert distance > 0.1
+        assert found.error >= distance - 1e-6
+    assert ball.view(again).error == again.error
+
+
+@pytest.mark.parametrize(
+    "index, told", [((0, 1), "not rows and columns"), (COUNT, f"from 0 to {COUNT - 1}"), ([0.5], "not rows")]
+)
+def test_entries_are_asked_for_by_their_place(index, told):
+    problem = cx.Problem(ball(32), lambda x, r: jnp.sum(x.entries(index)))
+    with pytest.raises(ProblemError, match=told):
+        cx.play(problem, cx.learners.Auto(), DATA, key=KEY)
+
+
+def test_a_loss_cannot_write_the_matrix_down():
+    problem = cx.Problem(ball(32), lambda x, r: jnp.sum(x.dense() ** 2))
+    with pytest.raises(ProblemError, match="written down"):
+        cx.play(problem, cx.learners.Auto(), DATA, key=KEY)
+
+
+def test_a_scaled_ball_is_refused():
+    with pytest.raises(ProblemError, match="play on it alone"):
+        cx.play(cx.Problem(cx.domains.Scale(ball(32), 2.0), loss), cx.learners.Auto(), DATA, key=KEY)

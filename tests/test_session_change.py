@@ -191,3 +191,42 @@ def test_forgetting_keeps_what_the_rounds_came_to(path):
         with tools.session(each) as session:
             assert tools.bits(session) == tools.uninterrupted().after(12)
             assert np.array_equal(session.history()[:10], history)
+
+
+def test_in_memory_events_are_stored_in_groups_and_seen_at_once():
+    session = tools.session(None, "Auto", pending=2)
+    journal = session._durable._journal
+    for number in range(600):
+        session.decide(f"order {number}")
+        session.observe(tools.a_round(number), ticket=f"order {number}")
+    assert journal.last == 1200
+    assert len(journal._waiting) <= 256
+    with pytest.raises(cx.SessionError, match="observed already"):
+        session.observe(tools.a_round(0), ticket="order 599")
+    assert not journal._waiting  # whoever asks sees all
+    session.decide("last")
+    session.observe(tools.a_round(0), ticket="last")
+    session.forget()
+    with pytest.raises(cx.SessionError, match="forgotten"):
+        session.regret()
+    assert len(session.history()) == 601
+
+
+def test_a_session_in_memory_survives_an_interrupt():
+    session = tools.session()
+    tools.observe(session, 1)
+    before, journal = tools.bits(session), session._durable._journal
+    append = journal.append
+
+    def interrupted(*arguments):
+        append(*arguments)
+        raise KeyboardInterrupt
+
+    journal.append = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        tools.observe(session, 1)
+    journal.append = append
+    assert (session.rounds, len(session.history())) == (1, 1)
+    assert tools.bits(session) == before
+    tools.observe(session, 1)
+    assert len(session.history()) == 2

@@ -166,6 +166,22 @@ def test_junk_as_the_first_round_is_refused_and_not_remembered(number):
     assert tools.bits(session) == tools.uninterrupted().after(2)
 
 
+@pytest.mark.parametrize(
+    "junk, told", [({"v": "x"}, r"^round\['v'\] must be a real number"), ({1: 2.0}, "^round has a key")]
+)
+def test_a_first_round_is_refused_in_one_sentence(junk, told):
+    with pytest.raises(cx.SessionError, match=told) as refused:
+        tools.session().observe(junk)
+    assert "fewer" not in str(refused.value)
+
+
+def test_a_first_round_may_be_a_list_of_dicts():
+    domain = cx.domains.Box([0.0], [1.0])
+    session = cx.Session(cx.Problem(domain, lambda x, r: r[1]["a"] * x[0]), cx.learners.Auto(), key=jax.random.key(0))
+    for _ in range(2):
+        assert np.isfinite(session.observe([{"a": 1.0}, {"a": 2.0}]).loss)
+
+
 def test_one_bad_round_of_many_refuses_all():
     session = tools.session()
     tools.observe(session, 2)

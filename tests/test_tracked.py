@@ -15,6 +15,8 @@ import cocoax as cx
 import tracking_tools as tools
 from cocoax import theory
 from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex
+from cocoax.domains._span import OfRankOne
+from cocoax.domains.vertices import RankOne
 from cocoax.primal import Tracked, steps
 from cocoax.primal.tracking import Tracker
 from cocoax.testing import check_domain
@@ -157,13 +159,13 @@ def test_decisions_are_the_combinations_that_are_kept(name):
     tracker = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), default_games(name, 8)["tracker"])
     axes = range(1, tracker.point.ndim)
     sums = jax.vmap(lambda atoms, weights: atoms.combine(weights))(tracker.atoms, tracker.weights)
-    np.testing.assert_allclose(tracker.rest + sums, tracker.point, rtol=0, atol=1e-12)
+    left = np.asarray(tracker.left)
+    rest = np.expand_dims(left, tuple(axes)) * tracker.rest
+    np.testing.assert_allclose(rest + sums, tracker.point, rtol=0, atol=1e-12)
     assert tracker.weights.min() >= -1e-15
-    left = 1 - tracker.weights.sum(-1)
+    np.testing.assert_allclose(left + tracker.weights.sum(-1), 1, rtol=0, atol=1e-12)
     assert left.min() >= -1e-12
-    share = np.asarray(tracker.rest) / np.expand_dims(np.maximum(left, 1e-6), tuple(axes))
-    inside = jax.jit(jax.vmap(lambda x: domain.contains(x, 1e-8)))(jnp.asarray(share))
-    assert np.all(inside | (left <= 1e-6))
+    assert np.all(jax.jit(jax.vmap(lambda x: domain.contains(x, 1e-8)))(jnp.asarray(tracker.rest)))
     assert np.all(jax.jit(jax.vmap(lambda x: domain.contains(x, 1e-10)))(tracker.point))
     assert (left <= 1e-6).mean() < 1  # a rest was there to be tested
 
@@ -390,3 +392,20 @@ class Flat(Box):
 def test_a_wrong_tangent_or_inradius_is_found(domain, sentence):
     with pytest.raises(AssertionError, match=sentence):
         check_domain(domain, key=jax.random.key(0), directions=16)
+
+
+def test_squares_by_a_table_are_never_too_small():
+    """By rounding, where a sum nearly cancels: a line search over such a square would go too far."""
+    rng, short = np.random.default_rng(0), 0
+    for _ in range(50):
+        left, right = (each / np.linalg.norm(each) for each in rng.normal(size=(2, 40)))
+        matrix = np.asarray(5 * np.outer(left, right) + 1e-5 * rng.normal(size=(40, 40)), np.float32)
+        vertices = RankOne(*(jnp.asarray(each, jnp.float32) for each in (left[None], right[None], [5.0])))
+        span = OfRankOne((jnp.asarray(matrix), jnp.zeros((40, 40), jnp.float32)), vertices)
+        difference = jnp.array([1.0, 0.0, -1.0], jnp.float32)
+        exact = np.sum(
+            (matrix - np.float64(5) * np.outer(*(np.float64(np.float32(each)) for each in (left, right)))) ** 2
+        )
+        assert span.square(difference) >= exact
+        short += span.dot(difference, difference) < exact
+    assert short > 5

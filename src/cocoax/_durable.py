@@ -116,7 +116,7 @@ class Durable:
             self._journal.append(change(players), None if self.form or form is None else {"round": form.json})
             self.players, self.form = players, self.form or form
         except BaseException:
-            if self._journal.stored() != last:
+            if not self._journal.take_back(last):
                 self._closed = "the session was interrupted while it wrote; open it again"
                 self._journal.close()
             raise

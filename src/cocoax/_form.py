@@ -31,8 +31,9 @@ class Form:
     @classmethod
     def of(cls, tree, name) -> "Form":
         """Of a first round: lists of numbers count as arrays, whole numbers as real ones."""
+        form = _form_of(tree, name)
         try:
-            return cls(_form_of(tree, name))
+            return cls(form)
         except ValueError as error:
             raise SessionError(f"{name} has {error}; give fewer and larger arrays") from None
 
@@ -94,13 +95,13 @@ def _form_of(tree, name, depth=0) -> Any:
 
 
 def _listed(tree) -> Any:
-    """As `check.listed`, of anything."""
+    """As `check.listed`, of any list."""
     try:
         found = check.listed(tree)
         is_bool = found is not tree and np.asarray(tree).dtype.kind == "b"
         return np.asarray(tree) if is_bool else found
     except Exception:  # of any kind: JAX fails on lists that hold themselves, and on keys without an order
-        return None
+        return tree
 
 
 def _cast(form, tree, name):

@@ -205,15 +205,16 @@ class Journal:
         query = "SELECT substr(kind, 1, 100) FROM events WHERE ticket = ? ORDER BY number DESC LIMIT 1"
         return (self._database.read_row(query, ticket) or (None,))[0]
 
-    def stored(self) -> int:
-        """The number of the last event, by the file; -1 if that cannot be told."""
+    def take_back(self, last: int) -> bool:
+        """Forget events after this one that are not in the database; whether there are none in there."""
+        del self._waiting[max(last - self._stored, 0) :]
         if self._database.uncertain:
-            return -1
+            return False
         try:
             stored = (self._database.read_row("SELECT max(number) FROM events") or (0,))[0] or 0
-            return stored + len(self._waiting)
         except Damaged:
-            return -1
+            return False
+        return stored + len(self._waiting) == last
 
     def forget(self, event: int):
         """Drop the data of the rounds up to that event; what they came to stays."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import core as older
 from jax.extend import core
 from jaxtyping import Array, Float
@@ -32,9 +33,9 @@ class Form(NamedTuple):
 
     def of(self, view: "View"):
         if self.left is None:
-            return view.times(self.right)
+            return view._times(self.right)
         if self.right is None:
-            return view.transposed().times(self.left)
+            return view._transposed()._times(self.left)
         return view.point.dot(_element(view, [self.adjoint(jnp.ones((), view.dtype))]))
 
     def adjoint(self, weight) -> Block:
@@ -72,7 +73,7 @@ class View(eqx.Module):
 
     `x.entries(index=None)`: on the pattern, or some of them. `x.inner(left, right)`: $\sum_k l_k^\top x\,r_k$ for
     vectors, or for matrices with one vector a row. `x @ right`, `left @ x`: products with a vector, or with a matrix.
-    `x.dense()`, where that is not too large.
+    `x.error`: the matrix's own. Outside losses also `x.dense()`, where that is not too large.
     """
 
     __array_ufunc__: ClassVar[None] = None  # NumPy leaves `vector @ x` to x
@@ -90,7 +91,12 @@ class View(eqx.Module):
     def dtype(self):
         return self.point.dtype
 
+    @property
+    def error(self):
+        return self.point.error
+
     def entries(self, index=None) -> Float[Array, "..."]:
+        index = index if index is None or isinstance(index, slice) else self._places(index)
         found = self.point.entries(index)
         if self.moved is None:
             return found
@@ -116,6 +122,8 @@ class View(eqx.Module):
 
     def dense(self) -> Float[Array, "m n"]:
         """All entries."""
+        if self.tape is not None:
+            raise ProblemError("a loss cannot have a factored matrix written down; take x.entries(), or x @ vector")
         if self.point.size > _MOST_ENTRIES:
             raise DomainError(
                 f"a matrix of shape {self.shape} is too large to be written down; ask for its entries(), "
@@ -128,7 +136,7 @@ class View(eqx.Module):
             return low
         return low.at[self.pattern.rows, self.pattern.columns].add(self.point.values)
 
-    def times(self, rows) -> Float[Array, "k m"]:
+    def _times(self, rows) -> Float[Array, "k m"]:
         """x r for every row r, one after the other."""
         left, weights, right = self.point.joined()
         values = self.point.values
@@ -140,7 +148,7 @@ class View(eqx.Module):
 
         return times(rows[0])[None] if len(rows) == 1 else jax.lax.map(times, rows)
 
-    def transposed(self) -> "View":
+    def _transposed(self) -> "View":
         x, (m, n) = self.point, self.shape
         blocks = tuple(Block(b.right, b.weights, b.left, b.factor, b.error) for b in x.blocks)
         return View(Factored(blocks, x.low, x.values, (n, m), x.count, x.rank), self.pattern.transposed())
@@ -148,6 +156,18 @@ class View(eqx.Module):
     def _measured(self, form):
         value = form.of(self)
         return value if self.tape is None else self.tape.measured(form, value)
+
+    def _places(self, index):
+        """Of entries, by their number in the ball's `entries`."""
+        count, traced = self.point.count, tree.is_traced(index)
+        seen: Any = index if traced else np.asarray(index)
+        if isinstance(index, tuple) or not jnp.issubdtype(seen.dtype, jnp.integer):
+            raise ProblemError("x.entries(index) counts the places of the ball's entries=, not rows and columns")
+        if not count:
+            raise ProblemError("this ball was made without entries; give NuclearNormBall(entries=(rows, columns))")
+        if not traced and not np.all((-count <= seen) & (seen < count)):
+            raise ProblemError(f"x.entries(index) takes places from 0 to {count - 1}, as entries= has them")
+        return jnp.asarray(index)
 
     def _vectors(self, given, size, axis):
         given = jnp.atleast_2d(jnp.asarray(given, self.dtype))
@@ -163,7 +183,7 @@ def measuring(name, x):
     try:
         yield
     except (TypeError, AttributeError) as caught:
-        if not isinstance(x, View):
+        if not isinstance(x, View) or "View" not in str(caught):
             raise
         told = str(caught).partition("\n")[0].rstrip(". ")
         raise ProblemError(
@@ -184,10 +204,7 @@ def pulled_back(function, x: View) -> tuple[Any, Any]:
 
 
 def curvature(function, x: View, weights):
-    """The Hessian of the weighted sum of values at x, as a function of what it is multiplied with.
-
-    It is 0 where it is not finite.
-    """
+    """The Hessian of the weighted sum of values at x, as a function of what it is multiplied with."""
 
     def pulled(moved, taps):
         _, vjp, forms = jax.vjp(_of_taps(function, x), moved, taps, has_aux=True)
@@ -198,7 +215,7 @@ def curvature(function, x: View, weights):
     def product(direction: Factored) -> Factored:
         along = View(direction, x.pattern)
         found = push(direction.entries(), [form.of(along) for form in forms])
-        moved, taps = tree.where(tree.all_finite(found), found, tree.zeros_like(found))
+        moved, taps = tree.finite(found)
         return _element(x, [form.adjoint(tap) for form, tap in zip(forms, taps)], moved)
 
     return product

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _check as check
 from . import _packing as packing
+from . import _tree as tree
 from ._durable import Durable
 from ._events import DECIDED, OBSERVED, SKIPPED, Event
 from ._form import Form
@@ -214,6 +215,8 @@ class Session:
         return f"the ticket {ticket!r} {fate.get(self._durable.fate(ticket), 'is not known')}"
 
     def _as_decision(self, played):
+        if tree.is_element(self._players.decisions[0]):
+            raise SessionError("a session with factored matrices takes no played=; have the decision itself played")
         like = on_host(self._players.decisions[0])
         point = Form.of(like, "played").cast(played, "played")
         return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))

@@ -119,8 +119,7 @@ class Factored(tree.AbstractElement):
             if place is None:
                 blocks.append(block)
             else:
-                known = blocks[place]
-                blocks[place] = Block(known.left, known.weights, known.right, known.factor + block.factor, known.error)
+                blocks[place] = blocks[place].plus(block.factor)
         low, values = _sum(self.low, other.low), _sum(self.values, other.values)
         return self._with(tuple(blocks), low, values)
 

@@ -74,7 +74,8 @@ class AbstractSingular(AbstractSpectral):
         return self.values.contains(self.spectrum(x), tol)
 
     def project(self, x):
-        """As above, but no decomposition in the ball around 0 that X contains; of a batch, if all of it lies there."""
+        """As `AbstractSpectral.project`, but with no decomposition in the ball around 0 that X contains; of a batch,
+        if all of it lies there."""
         return _projected(x, self)
 
     def spectrum(self, x):

@@ -71,9 +71,9 @@ class NuclearNormBall(AbstractSingular):
     iterations: int = eqx.field(static=True)
 
     def __new__(cls, *arguments, factored=False, **options):
-        from .factored import FactoredNuclearNormBall
-
-        made: Any = FactoredNuclearNormBall if factored and cls is NuclearNormBall else cls
+        made: Any = cls
+        if factored and cls is NuclearNormBall:
+            from .factored import FactoredNuclearNormBall as made
         return super().__new__(made)
 
     def __init__(self, shape, radius, *, factored=False, entries=None, rank=None, method="auto", iterations=4):

@@ -93,7 +93,7 @@ class RankOne(AbstractVertex):
         return (1 - step) * x + (step * self.scale) * jnp.outer(self.left, self.right)
 
     def combine(self, weights):
-        if weights.ndim > 1 or len(weights) > _FEW:
+        if weights.ndim > 1 or not 0 < len(weights) <= _FEW:
             return jnp.einsum("...k,ki,kj->...ij", weights * self.scale, self.left, self.right)
         parts = zip(weights * self.scale, self.left, self.right)  # XLA fuses them with what they are added to
         return functools.reduce(operator.add, [(weight * left)[:, None] * right for weight, left, right in parts])

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from .. import _tree as tree
 from .._parameters import kept, rounds_remembered
@@ -28,7 +28,7 @@ class _State(eqx.Module):
     step: Any
     control: Control
     loss_gradients: Point  # their sum
-    size: Float[Array, ""]  # and its length
+    awake: Bool[Array, ""]  # whether the loss has had one
     squares: Float[Array, " m"]  # sum of |grad g|^2
     rounds: Float[Array, ""]
     curvature: Float[Array, ""]  # the largest along a step
@@ -58,11 +58,11 @@ class TrackedPI(AbstractLearner):
       drift; without, it converges where they do not.
 
     *Proven:* decisions lie in the set and never use the future; scaling the loss, a constraint or the geometry by a
-    power of two changes no bit of them (other factors only rounding). Without constraints and memory, for every
-    sequence of convex L-smooth losses with gradients up to D, and exact LMOs, Regret $= O(R(D+LR)\,T^{5/6}\ell^{1/6})$,
-    where $\ell$ is a logarithm of T and of the ratio of the largest gradient to the first (docs/auto.md has the proof;
-    its constants are of no practical use). *Measured only:* everything else, in the arena
-    (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
+    power of two changes no bit of them (other factors, and factored matrices, only rounding). Without constraints and
+    memory, for every sequence of convex L-smooth losses with gradients up to D, and exact LMOs,
+    Regret $= O(R(D+LR)\,T^{5/6}\ell^{1/6})$, where $\ell$ is a logarithm of T and of the ratio of the largest
+    gradient to the first (docs/auto.md has the proof; its constants are of no practical use). *Measured only:*
+    everything else, in the arena (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
@@ -100,7 +100,7 @@ class TrackedPI(AbstractLearner):
             self.step_rule.init(problem.domain, start),
             self.dual.rest(problem.constraints, dtype),
             tree.zeros_like(start),
-            jnp.zeros((), dtype),
+            jnp.zeros((), bool),
             jnp.zeros(problem.constraints, dtype),
             jnp.zeros((), dtype),
             jnp.zeros((), dtype),
@@ -122,8 +122,9 @@ class TrackedPI(AbstractLearner):
         loss_gradients = domain.kept(tree.add(tree.scale(keep, state.loss_gradients), of_loss))
         squares = keep * state.squares + jax.vmap(lambda each: tree.dot(each, each))(of_constraints)
         size = tree.norm(loss_gradients)
-        state = _woken(state, (size > 0) & (state.size == 0), size / rounds)
-        unit = ratio(jnp.where(size > 0, size / rounds, 1), jnp.sqrt(squares / rounds))
+        awake = state.awake | (size > 0)
+        state = _woken(state, awake & ~state.awake, size / rounds)
+        unit = ratio(jnp.where(awake, size / rounds, 1), jnp.sqrt(squares / rounds))
         multiplier, control = self.dual.control(state.control, values, unit)
 
         strength = 1 + ratio(multiplier, unit).sum()
@@ -133,7 +134,8 @@ class TrackedPI(AbstractLearner):
         direction = tree.sub(here, tree.finite(domain.tangent(hessian(from_target))))
         length = tree.norm(direction)
         usual = weights.loss * size / rounds + weights.constraint @ jnp.sqrt(squares / rounds)
-        scale = ratio(jnp.ones_like(usual), usual)  # known before the length is: one pass less
+        known = (usual > 0) & jnp.isfinite(usual)  # before the length is: one pass less
+        scale = jnp.where(known, 1 / jnp.where(known, usual, 1), 1)
         along = ratio(scale * tree.dot(direction, hessian(tree.scale(scale, direction))), (scale * length) ** 2)
         curvature = jnp.maximum(keep * state.curvature, tree.finite(along))
 
@@ -144,8 +146,8 @@ class TrackedPI(AbstractLearner):
         factor = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
         tracker = tracker.follow(domain, tree.scale(-factor * rate, direction), slack=rounds**-0.25)
 
-        finite = jnp.isfinite(size) & jnp.isfinite(squares).all()
-        state = _State(tracker, step, control, loss_gradients, size, squares, rounds, curvature)
+        finite = jnp.isfinite(length) & jnp.isfinite(squares).all()
+        state = _State(tracker, step, control, loss_gradients, awake, squares, rounds, curvature)
         return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=3, finite=finite))
 
 

@@ -19,8 +19,8 @@ _SMALLEST = 1e-6  # weight of a rest that is moved
 class Tracker(eqx.Module):
     """x in X, how far it is from the target y that it follows, and x's latest vertices with their weights.
 
-    x = rest + sum_k weights_k v_k, where `rest` is what no kept vertex accounts for, a point of X times
-    1 - sum weights.
+    x = left rest + sum_k weights_k v_k, where `rest` is a point of X for what no kept vertex accounts for, and all
+    weights sum to 1.
     """
 
     point: Point  # x
@@ -29,19 +29,25 @@ class Tracker(eqx.Module):
     atoms: AbstractVertex  # v_1..v_K, stacked
     weights: Float[Array, " K"]
     rest: Point
+    left: Float[Array, ""]
 
     @classmethod
     def begin(cls, domain: AbstractDomain, start: Point, atoms: int, warm: "Tracker | None" = None) -> "Tracker":
         vertex = first_guess(domain, start) if warm is None else warm.vertex
         stack = jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf)[None], atoms, axis=0), vertex)
-        return cls._of(domain, tree.zeros_like(start), vertex, stack, jnp.zeros(atoms, tree.dtype(start)), start)
+        dtype = tree.dtype(start)
+        return cls._of(
+            domain, tree.zeros_like(start), vertex, stack, jnp.zeros(atoms, dtype), start, jnp.ones((), dtype)
+        )
 
     @classmethod
-    def _of(cls, domain, away, vertex, atoms, weights, rest) -> "Tracker":
-        """With its parts in the form that the domain keeps: where that loses something, x loses the same."""
-        away, rest = domain.kept(away), domain.kept(rest, 1 - weights.sum())
-        point = tree.add(rest, atoms.combine(weights)) if weights.size else rest
-        return cls(point, away, vertex, atoms, weights, rest)
+    def _of(cls, domain, away, vertex, atoms, weights, rest, left) -> "Tracker":
+        """With its parts in the form that the domain keeps, and x anew from them: so it stays in X, however long."""
+        total = left + weights.sum()
+        weights, left = weights / total, left / total
+        away, rest = domain.kept(away), domain.kept(rest, 1.0)
+        point = tree.add(tree.scale(left, rest), atoms.combine(weights)) if weights.size else rest
+        return cls(point, away, vertex, atoms, weights, rest, left)
 
     @property
     def target(self) -> Point:
@@ -62,14 +68,15 @@ class Tracker(eqx.Module):
         span = domain.span((away, self.rest), _stacked(self.atoms, vertex))
         away, rest = span.points
         newest = self.weights.size
-        move = tree.sub(span.vertex(newest), tree.add(rest, span.sum(jnp.append(self.weights, 0))))
+        point = tree.add(tree.scale(self.left, rest), span.sum(jnp.append(self.weights, 0)))
+        move = tree.sub(span.vertex(newest), point)
         gap = jnp.maximum(-span.dot(away, move), 0)
 
         length = jnp.sqrt(square)
         excess = ratio(square - gap, length) - slack * domain.diameter(2).astype(square.dtype)
         pull = ratio(jnp.maximum(excess, 0), length)
         step = jnp.clip(ratio((1 - pull) * gap, span.square(move)), 0, 1)
-        walk = _Walk(span, tree.scale(1 - pull, away), self.weights, rest).moved(step, move)
+        walk = _Walk(span, tree.scale(1 - pull, away), self.weights, rest, self.left).moved(step, move)
         atoms = self.atoms
         if self.weights.size:
             same = jax.vmap(lambda atom: _equal(atom, vertex))(atoms)
@@ -80,7 +87,8 @@ class Tracker(eqx.Module):
         else:  # all of x is rest
             walk = walk._replace(rest=tree.add(rest, tree.scale(step, move)))
         walk = walk.filled(domain)
-        return Tracker._of(domain, span.written(walk.away), vertex, atoms, walk.weights, span.written(walk.rest))
+        away, rest = span.written(walk.away), span.written(walk.rest)
+        return Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left)
 
 
 class _Walk(NamedTuple):
@@ -90,15 +98,16 @@ class _Walk(NamedTuple):
     away: Any
     weights: Float[Array, " K"]
     rest: Any
+    left: Float[Array, ""]
 
     def moved(self, step, move) -> "_Walk":
         return self._replace(away=tree.add(self.away, tree.scale(step, move)))
 
     def remembered(self, place, leaving, step) -> "_Walk":
         """After a step towards the newest vertex: it takes the place of one that is kept, which becomes rest."""
-        rest = tree.scale(1 - step, tree.add(self.rest, tree.scale(leaving, self.span.vertex(place))))
+        rest = tree.mix(self.rest, self.span.vertex(place), ratio(leaving, self.left + leaving))
         weights = (1 - step) * self.weights.at[place].add(-leaving)
-        return self._replace(weights=weights.at[place].add(step), rest=rest)
+        return self._replace(weights=weights.at[place].add(step), rest=rest, left=(1 - step) * (self.left + leaving))
 
     def exchanged(self, place) -> "_Walk":
         """Move weight from the worst part of x to the best kept one, by exact line search: no LMO.
@@ -108,34 +117,33 @@ class _Walk(NamedTuple):
         """
         span, weights, rest = self.span, self.weights, self.rest
         kept = jnp.arange(weights.size).at[place].set(weights.size)  # in the span the newest is the last
-        left = 1 - weights.sum()
+        left = self.left
         outside = left > _SMALLEST  # whether there is a rest
         costs = span.products(self.away)[kept]
-        of_rest = ratio(span.dot(self.away, rest), jnp.where(outside, left, 0))
+        of_rest = jnp.where(outside, span.dot(self.away, rest), 0)
         held = (weights > 0).at[place].set(False)
         best, worst = jnp.argmin(costs), jnp.argmax(jnp.where(held, costs, -jnp.inf))
         from_rest = outside & (of_rest >= jnp.where(held[worst], costs[worst], -jnp.inf))
 
-        of_one = tree.scale(ratio(jnp.ones_like(left), left), rest)
-        source = tree.where(from_rest, of_one, span.vertex(kept[worst]))
+        source = tree.where(from_rest, rest, span.vertex(kept[worst]))
         available = jnp.where(from_rest, left, jnp.where(held[worst], weights[worst], 0))
         gain = jnp.where(from_rest, of_rest, costs[worst]) - costs[best]
         move = tree.sub(span.vertex(kept[best]), source)
         amount = jnp.clip(ratio(gain, span.square(move)), 0, available)
-        rest = tree.scale(1 - jnp.where(from_rest, ratio(amount, left), 0), rest)
+        left = left - jnp.where(from_rest, amount, 0)
         weights = weights.at[best].add(amount).at[worst].add(jnp.where(from_rest, 0, -amount))
-        return self.moved(amount, move)._replace(weights=weights, rest=rest)
+        return self.moved(amount, move)._replace(weights=weights, left=left)
 
     def filled(self, domain: AbstractDomain) -> "_Walk":
         """Move what no kept vertex accounts for within the ball inside X, if one is known: no LMO either."""
         if domain.inradius() is None:
             return self
-        span, rest, left = self.span, self.rest, 1 - self.weights.sum()
-        wanted = tree.scale(ratio(jnp.ones_like(left), left), tree.sub(rest, self.away))
-        move = tree.sub(tree.scale(left, span.inner(domain, wanted)), rest)
-        step = jnp.clip(ratio(-span.dot(self.away, move), span.square(move)), 0, 1)
+        span, rest, left = self.span, self.rest, self.left
+        wanted = tree.sub(rest, tree.scale(ratio(jnp.ones_like(left), left), self.away))
+        move = tree.sub(span.inner(domain, wanted), rest)
+        step = jnp.clip(ratio(-span.dot(self.away, move), left * span.square(move)), 0, 1)
         step = jnp.where(left > _SMALLEST, step, 0)
-        return self.moved(step, move)._replace(rest=tree.add(rest, tree.scale(step, move)))
+        return self.moved(step * left, move)._replace(rest=tree.add(rest, tree.scale(step, move)))
 
 
 def _equal(one, other):
