@@ -34,7 +34,7 @@ def seconds(device, words, cache):
 def measure(device, quick):
     whole = device == "gpu" and not quick
     words = [] if whole else TINY if quick else ["--quick"]
-    case, repeats = ("reproduce", 3) if whole else ("reproduce, small", 1)
+    case, repeats = ("reproduce", 2) if whole else ("reproduce, small", 1)
     spent = {"cold": [], "warm cache": []}
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as cache:
