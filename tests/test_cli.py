@@ -4,12 +4,13 @@ import sys
 import textwrap
 from types import SimpleNamespace
 
+import jax
 import polars as pl
 import pytest
 
 import cocoax as cx
-from cocoax import cli
-from cocoax.lab import catalogue, guarantees, paper
+from cocoax import _processes, cli
+from cocoax.lab import Study, _comparators, catalogue, guarantees, paper
 
 RACE = """
 import functools
@@ -60,6 +61,35 @@ def test_python_and_toml_describe_the_same_race(run, tmp_path):
     assert len(tables[0]) == 12 and tables[0].equals(tables[1])
     refused(run("race", tmp_path / "race.py", "--out", out), "already holds results", "--resume")
     assert run("race", tmp_path / "race.toml", "--out", out, "--resume", "--quiet").status == 0
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypatch, lost):
+    """As beside a GPU, on the CPU: the table and the figures are those of one process, even if the helpers are lost."""
+    (tmp_path / "race.py").write_text(RACE.replace("[8, 20], range(3)", "[300, 700], range(12)"))
+    assert run("race", tmp_path / "race.py", "--out", tmp_path / "alone", "--quiet").status == 0
+    monkeypatch.setenv("JAX_ENABLE_X64", str(jax.config.read("jax_enable_x64")))
+    monkeypatch.setattr(_processes, "_accelerator", lambda: True)
+    monkeypatch.setattr(_processes, "_cores", lambda: range(16))
+    monkeypatch.setattr(_processes, "_settle", lambda role: None)
+    monkeypatch.setattr(_processes, "_PLAYING", 2)
+    monkeypatch.setattr(_processes, "_COMPARING", 1)
+    if lost:
+        monkeypatch.setattr(sys, "executable", "false")
+        monkeypatch.setattr(_comparators, "_PATIENCE", 0.2)
+    runs, run_study = [], Study.run
+
+    def counted(study, **options):
+        runs.append((options.get("share"), len(study.missing())))
+        return run_study(study, **options)
+
+    monkeypatch.setattr(Study, "run", counted)
+    assert run("race", tmp_path / "race.py", "--out", tmp_path / "team", "--quiet").status == 0
+    assert runs == [((0, 2), 48), (None, 24 if lost else 0)]
+    alone, team = (pl.read_parquet(tmp_path / each / "table.parquet") for each in ("alone", "team"))
+    assert team.equals(alone)
+    figures = [sorted(file.name for file in (tmp_path / each / "figures").iterdir()) for each in ("alone", "team")]
+    assert figures[0] == figures[1] and len(figures[0]) == 4
 
 
 def test_reproduce_small(run, tmp_path, monkeypatch):

@@ -79,11 +79,11 @@ def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
     horizons, learners = [3, 8, 9, 13, 20, 25, 31], {**LEARNERS, "DPP": cx.learners.DPP()}
     with jax.enable_x64(True):
         alone = small(horizons=horizons, learners=learners).run(quiet=True).table()
-        before = _games._compiled.cache_info().misses
+        before = _games._program.cache_info().misses
         monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
         assert _games.calls([*horizons, 2000]) == [[2000], [31, 25, 20, 13, 9], [8, 3]]
         together = small(horizons=horizons, learners=learners).run(quiet=True).table()
-        assert _games._compiled.cache_info().misses == before + len(learners)
+        assert _games._program.cache_info().misses == before + len(learners)
     assert alone["reason"].null_count() == together["reason"].null_count() == len(alone) == 84
     for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gradient_calls", "bad_round"):
         np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
@@ -108,9 +108,9 @@ def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypa
 
 def test_one_compilation_serves_all_horizons():
     study = small(learners={"OCG": LEARNERS["OCG"]}).run(quiet=True)
-    before = _games._compiled.cache_info().misses
+    before = _games._program.cache_info().misses
     Study(study.sources, study.learners, [9, 11, 17], range(3)).run(quiet=True)
-    assert _games._compiled.cache_info().misses == before
+    assert _games._program.cache_info().misses == before
 
 
 def test_learners_that_cannot_play_are_named(finished):

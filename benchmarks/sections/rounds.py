@@ -70,29 +70,38 @@ def begin(learner, problem):
     return learner.init(problem, key=jax.random.key(0), horizon=cx.Horizon(HORIZON))
 
 
-@functools.partial(jax.jit, donate_argnums=2)
-def observe(learner, problem, state, r):
-    return learner.observe(problem, state, r)
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
+def observe(structures, constants, state, r):
+    """Of leaves, as in a game's loop: to take modules apart in Python would be a part of each round's time."""
+    learner, problem = jax.tree.unflatten(structures[0], constants)
+    state, outcome = learner.observe(problem, jax.tree.unflatten(structures[1], state), r)
+    return jax.tree.leaves(state), outcome
 
 
 class Game:
     """A game that goes on by one round a call."""
 
     def __init__(self, problem, learner, rounds, warm=3):
-        self.problem, self.learner, self.rounds, self.count = problem, learner, rounds, 0
-        self.state = jax.tree.map(lambda leaf: leaf.copy(), begin(learner, problem))  # no buffer twice
+        self.rounds, self.count = rounds, 0
+        self.constants, of_constants = jax.tree.flatten((learner, problem))
+        state, of_state = jax.tree.flatten(begin(learner, problem))
+        self.leaves, self.structures = [leaf.copy() for leaf in state], (of_constants, of_state)  # no buffer twice
         for _ in range(warm):
             jax.block_until_ready(self())
 
+    @property
+    def state(self):
+        return jax.tree.unflatten(self.structures[1], self.leaves)
+
     def __call__(self):
         r = self.rounds[self.count % len(self.rounds)]
-        self.state, outcome = observe(self.learner, self.problem, self.state, r)
+        self.leaves, outcome = observe(self.structures, self.constants, self.leaves, r)
         self.count += 1
-        return self.state, outcome
+        return self.leaves, outcome
 
     def touched(self):
         """Bytes that a round reads or writes at least."""
-        before = [leaf.copy() for leaf in _arrays(self.state)]
+        before = [leaf.copy() for leaf in _arrays(self.leaves)]
         data = sum(leaf.nbytes for leaf in jax.tree.leaves(self.rounds[0]))
         after = _arrays(self()[0])
         written = sum(new.nbytes for old, new in zip(before, after) if not jnp.array_equal(old, new))

@@ -1,5 +1,6 @@
 """The command line: `cocoax reproduce`, `race`, `theory` and `list`."""
 
+import contextlib
 import os
 import shlex
 import sys
@@ -14,6 +15,7 @@ try:
 except ModuleNotFoundError as missing:
     sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
 
+from . import _processes
 from .errors import CocoaxError, LabError
 
 app = typer.Typer(
@@ -50,18 +52,18 @@ def reproduce(
     helper: Helper = None,
 ):
     """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
-    _begin(out, resume or helper is not None)
-    from .lab import paper
+    with _begun(out, resume, helper) as others:
+        from .lab import paper
 
-    study = paper.reproduction(
-        out,
-        instances=instances or (5 if quick else 30),
-        horizons=_numbers(horizons),
-        names=_names(learners),
-        seed=seed,
-        quick=quick,
-    )
-    _finish(study, quiet, helper, title="The paper's experiment", slopes=paper.slopes())
+        study = paper.reproduction(
+            out,
+            instances=instances or (5 if quick else 30),
+            horizons=_numbers(horizons),
+            names=_names(learners),
+            seed=seed,
+            quick=quick,
+        )
+        _finish(study, quiet, helper, others, title="The paper's experiment", slopes=paper.slopes())
 
 
 @app.command()
@@ -89,20 +91,20 @@ def race(
     if (problems, horizons, seeds) != (None, None, None):
         raise LabError("--problems, --horizons and --seeds are for `cocoax race arena`; a file says them itself")
     out = out or Path("out/race")
-    _begin(out, resume or helper is not None)
-    from .lab.files import study_from
+    with _begun(out, resume, helper) as others:
+        from .lab.files import study_from
 
-    _finish(study_from(file, out), quiet, helper, title=f"Race: {file.stem}")
+        _finish(study_from(file, out), quiet, helper, others, title=f"Race: {file.stem}")
 
 
 def _race_arena(out, resume, quiet, helper, problems, horizons, seeds):
-    _begin(out, resume or helper is not None)
-    from .lab import arena
+    with _begun(out, resume, helper) as others:
+        from .lab import arena
 
-    names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
-    reported = range(arena.FIRST_SEED, arena.FIRST_SEED + (seeds or 10))
-    study = arena.arena_study(out, seeds=reported, horizons=_numbers(horizons), names=names)
-    _finish(study, quiet, helper, title="The arena")
+        names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
+        reported = range(arena.FIRST_SEED, arena.FIRST_SEED + (seeds or 10))
+        study = arena.arena_study(out, seeds=reported, horizons=_numbers(horizons), names=names)
+        _finish(study, quiet, helper, others, title="The arena")
     if helper is None:
         text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
         (out / "arena.md").write_text(text, "utf-8")
@@ -179,35 +181,44 @@ def list_parts(
         _show(title, ["name", "what it is", *labels], [list(entry) for entry in entries])
 
 
-def _begin(out: Path, resume: bool):
-    """JAX keeps what it compiles; results are not mixed with older ones unasked."""
+@contextlib.contextmanager
+def _begun(out: Path, resume: bool, helper: str | None):
+    """JAX keeps what it compiles; results are not mixed with older ones unasked; other processes help."""
+    if not resume and helper is None and any((out / "store").glob("*.parquet")):
+        raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
     # Decompositions of small matrices: threads of OpenBLAS would only wait for each other, and for a second process.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # processes share an accelerator
-    import jax
-
-    if not getattr(jax.config, "jax_compilation_cache_dir", None):
-        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-    if not resume and any((out / "store").glob("*.parquet")):
-        raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
-
-
-def _finish(study, quiet, helper, **options):
-    from .lab import _processes
-
     if helper is not None:
-        _processes.help_with(study, helper)
+        _processes.begin_to_help(helper)
+    with _processes.team() if helper is None else contextlib.nullcontext() as others:
+        import jax
+
+        if not getattr(jax.config, "jax_compilation_cache_dir", None):
+            home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+            jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        if helper is not None and helper.startswith("compare"):  # who compares after it finds more compiled
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.02)
+        yield others
+
+
+def _finish(study, quiet, helper, others, **options):
+    if helper is not None:
+        _processes.help_with(study, helper, options.get("slopes"))
         return
     from .lab.report import write_report  # here, so that what it needs is not missed after all games
 
     try:
-        _processes.run(study, quiet)
+        drawn = _processes.run(study, quiet, others)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
-    print(write_report(study, command=shlex.join(["cocoax", *sys.argv[1:]]), **options))
+    command = shlex.join(["cocoax", *sys.argv[1:]])
+    page = write_report(study, command=command, figures=not drawn, **options)
+    if drawn and not others.has_drawn():
+        page = write_report(study, command=command, **options)
+    print(page)
 
 
 def _numbers(text):

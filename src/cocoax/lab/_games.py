@@ -4,9 +4,9 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,9 @@ from .sources import Drawn, learner_key
 
 _MOST_BYTES = 2**32  # of the rounds of one call
 _TOGETHER = 5  # horizons in one call on accelerators
+_COMPILING, _DRAWING = 3, 4  # threads beside an accelerator
+_SHORT = 1000  # rounds: to try out which kernels are fastest would take longer than it saves
+_T = TypeVar("_T")
 
 
 class Record(NamedTuple):
@@ -68,7 +71,7 @@ def calls(horizons: list[int]) -> list[list[int]]:
 class Batch:
     """Instances, stacked once for all learners and horizons."""
 
-    def __init__(self, drawn: list[Drawn], seeds: list[int]):
+    def __init__(self, drawn: Sequence[Drawn], seeds: Sequence[int]):
         games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
         self._problems = [each.problem for each in drawn]
         alike = len({_form(game) for game in games}) == 1
@@ -89,8 +92,8 @@ class Batch:
             learner.check(problem)
 
 
-def compile_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> None:
-    """What a `Batch` of so many instances, all of the form of the first, needs for its first call."""
+def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> Callable[[], Any]:
+    """What compiles the program for the first call of a `Batch` of so many instances, all of the form of the first."""
     together = calls(horizons)[0]
 
     def arguments():
@@ -98,24 +101,65 @@ def compile_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> 
         return _arguments(learner, jax.tree.map(lambda leaf: jnp.stack([leaf] * count), game), together, None)
 
     learner.check(first.problem)
-    if len(jax.local_devices()) == 1:
-        _compiled(*_form_of(arguments), capacity_of(max(together)), None)
+    if len(jax.local_devices()) > 1:
+        return lambda: None
+    program = *_form_of(arguments), capacity_of(max(together)), None
+    _lowered(*program)
+    return functools.partial(_compiled, *program)
 
 
-def compiled_first(jobs: Mapping[Any, Callable[[], None]]) -> Iterator:
-    """The names of jobs that compile: on CPUs in their order and nothing is done; else as they end, in threads."""
+def compiled_first(jobs: Mapping[Any, Callable[[], Callable]]) -> Iterator:
+    """The names of jobs that trace: on CPUs in their order and nothing is done. Else as they are compiled, in threads.
+
+    What took long to trace takes long to compile, and to play: it comes first.
+    """
     if jax.default_backend() == "cpu":
         return iter(jobs)
+    traced = sorted(((*_timed(job), name) for name, job in jobs.items()), key=lambda each: -each[0])
+    pool = ThreadPoolExecutor(_COMPILING)
+    compiling = {_submitted(pool, compile): name for _, compile, name in traced}
+    pool.shutdown(wait=False)
+    return (compiling[done] for done in as_completed(compiling))
+
+
+def _timed(job):
+    """Seconds, and what the job returns."""
+    began = time.perf_counter()
+    try:
+        compile = job()
+    except Exception:  # will be met again when it is played
+        compile = int
+    return time.perf_counter() - began, compile
+
+
+def each_drawn(draw: Callable[[int], _T], seeds: Iterable[int]) -> list[_T]:
+    """In threads beside an accelerator, which waits for them; it has several cores beside it."""
+    if jax.default_backend() == "cpu":
+        return [draw(seed) for seed in seeds]
+    with ThreadPoolExecutor(_DRAWING) as pool:
+        return [job.result() for job in [_submitted(pool, functools.partial(draw, seed)) for seed in seeds]]
+
+
+def ahead(items: Iterator[_T]) -> Iterator[_T]:
+    """The same items. Beside an accelerator a thread makes the next one meanwhile."""
+    if jax.default_backend() == "cpu":
+        yield from items
+        return
+    with ThreadPoolExecutor(1) as pool:
+        following = _submitted(pool, lambda: next(items, None))
+        while (item := following.result()) is not None:
+            following = _submitted(pool, lambda: next(items, None))
+            yield item
+
+
+def _submitted(pool, job) -> Future[Any]:
     wide = jnp.result_type(float) == jnp.float64  # which may hold for this thread only
 
-    def done_by(job):
+    def done():
         with jax.enable_x64(wide):
-            job()
+            return job()
 
-    pool = ThreadPoolExecutor(max(1, len(jobs)))
-    compiling = {pool.submit(done_by, job): name for name, job in jobs.items()}
-    pool.shutdown(wait=False)
-    return (compiling[done] for done in as_completed(compiling))  # what failed will fail again when it is played
+    return pool.submit(done)
 
 
 def _joined(records) -> Record:
@@ -171,20 +215,29 @@ def _record(found, seconds) -> Record:
     )
 
 
-_tracing = threading.Lock()  # threads that trace only take turns; compiling goes on beside
+_making: dict[Any, threading.Lock] = {}
+
+
+def _compiled(*program):
+    """Compiled ahead, so that its time is not the games'. Of several threads that want the same, one makes it."""
+    with _making.setdefault(program, threading.Lock()):
+        return _program(*program)
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(structure, types, capacity, mesh):
-    """Compiled ahead, so that its time is not the games'."""
+def _program(structure, types, capacity, mesh):
+    trying_out = jax.default_backend() != "gpu" or capacity > _SHORT
+    lowered = _lowered(structure, types, capacity, mesh)
+    return lowered.compile(compiler_options=None if trying_out else {"xla_gpu_autotune_level": "0"})
 
+
+@functools.lru_cache(maxsize=64)
+def _lowered(structure, types, capacity, mesh):
     def play(games, shared):
         (problems, rounds, keys), (learner, horizons) = games, shared
         return _play(problems, learner, rounds, keys, horizons, capacity)
 
-    with _tracing:
-        lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
-    return lowered.compile()
+    return by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
 
 
 def _fitted(leaf, capacity):
@@ -198,29 +251,34 @@ def _fitted(leaf, capacity):
 
 @functools.partial(jax.jit, static_argnames="capacity")
 def _play(problems, learner, rounds, keys, horizons, capacity):
-    """One horizon is the same in all games, so block ends stay branches; of several, each game stops at its own."""
     length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
 
-    def one(problem, rounds, key, horizon):
-        state = begin(problem, learner, None, key, Horizon(horizon, capacity), None)
+    def first(problem, key, horizon):
+        return begin(problem, learner, None, key, Horizon(horizon, capacity), None)
 
-        def observe(state, t):
-            return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
+    def observe(problem, rounds, state, t):
+        return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
+
+    def observe_until(horizon, problem, rounds, state, t):
+        new, outcome = observe(problem, rounds, state, t)
+        return jax.tree.map(lambda new, last: jnp.where(t < horizon, new, last), new, state), outcome
+
+    def recorded(horizon, observe, state):
+        outcome = jax.eval_shape(observe, state, jax.ShapeDtypeStruct((), jnp.int32))[1]
+        record = jax.tree.map(lambda leaf: jnp.ones((length, *leaf.shape), leaf.dtype), outcome)
 
         def one_round(t, carry):
-            old, record = carry
-            state, outcome = observe(old, t)
-            if len(horizons) > 1:
-                state = jax.tree.map(lambda new, last: jnp.where(t < horizon, new, last), state, old)
-            return state, jax.tree.map(lambda kept, new: kept.at[t].set(new), record, outcome)
+            state, outcome = observe(carry[0], t)
+            return state, jax.tree.map(lambda kept, new: kept.at[t].set(new), carry[1], outcome)
 
-        outcome = jax.eval_shape(observe, state, 0)[1]
-        empty = jax.tree.map(lambda leaf: jnp.ones((length, *leaf.shape), leaf.dtype), outcome)
-        return jax.lax.fori_loop(0, jnp.max(horizons), one_round, (state, empty))[1]
+        return jax.lax.fori_loop(jnp.int32(0), horizon, one_round, (state, record))[1]
 
-    def all_horizons(problem, rounds, key):
-        if len(horizons) == 1:
-            return jax.tree.map(lambda leaf: leaf[None], one(problem, rounds, key, horizons[0]))
-        return jax.vmap(lambda horizon: one(problem, rounds, key, horizon))(horizons)
+    def one(problem, rounds, key):
+        return recorded(horizons[0], functools.partial(observe, problem, rounds), first(problem, key, horizons[0]))
 
-    return jax.vmap(all_horizons)(problems, rounds, keys)
+    if len(horizons) == 1:  # the same in all games, so that block ends stay branches
+        return jax.tree.map(lambda leaf: leaf[:, None], jax.vmap(one)(problems, rounds, keys))
+    states = jax.vmap(jax.vmap(first, (None, None, 0)), (0, 0, None))(problems, keys, horizons)
+    each = jax.vmap(jax.vmap(observe_until, (0, None, None, 0, None)), (None, 0, 0, 0, None))
+    all_games = functools.partial(jax.jit(each), horizons, problems, rounds)  # a loop around all is traced sooner
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), recorded(jnp.max(horizons), all_games, states))

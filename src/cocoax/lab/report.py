@@ -4,13 +4,12 @@ import datetime
 import functools
 import importlib.metadata
 import io
-import itertools
 import os
 import platform
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ def write_report(
     command: str | None = None,
     slopes: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    figures: bool = True,
 ) -> Path:
     """Write a page, tables and figures of the games that were played into the study's folder; returns the page's path.
 
@@ -48,11 +48,12 @@ def write_report(
     - `slopes`: by the learners' names, exponents of T from a theorem: that of regret, or a tuple that begins with those
       of regret and violation, such as `theory.rates` returns.
     - `notes`: paragraphs to put below the title.
+    - `figures`: whether to draw figures for papers too.
     """
     import plotly.offline
 
     assert study.out is not None  # Study.report sees to it
-    facts = Facts.of(study, _rates(slopes or {}, study.learners), styles(study.learners))
+    facts = _facts(study, slopes)
     addresses = _addresses(study.sources)
     title = title or "A comparison of learners"
     plots: dict = {}
@@ -64,13 +65,18 @@ def write_report(
             _origin(study, command or shlex.join(sys.argv)),
         ]
     )
-    for name, at in addresses.items():
-        _write_figures(study.out / "figures", at, facts.about(name))
+    if figures:
+        _write_figures(study, study.sources, facts)
     _write(study.out / "table.parquet", facts.table.write_parquet)
     _write(study.out / "table.csv", facts.table.write_csv)
     _write(study.out / "table.tex", lambda file: file.write(latex(facts).encode()))
     text = page(title, body, as_json(plots), plotly.offline.get_plotlyjs())
     return _write(study.out / "report.html", lambda file: file.write(text.encode()))
+
+
+def write_figures(study: "Study", problems: Iterable[str], slopes: Mapping[str, Any] | None = None) -> None:
+    """Those that `write_report` would write, of some problems."""
+    _write_figures(study, problems, _facts(study, slopes))
 
 
 def latex(facts: Facts) -> str:
@@ -104,6 +110,10 @@ def _pm(mean, half, form=None):
 def _tex(text: str) -> str:
     special = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
     return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+
+
+def _facts(study, slopes) -> Facts:
+    return Facts.of(study, _rates(slopes or {}, study.learners), styles(study.learners))
 
 
 def _rates(slopes, learners) -> Rates:
@@ -165,18 +175,25 @@ def _origin(study, command):
     return f'<section id="origin"><h2>How this was made</h2><dl class="facts">{items}</dl></section>'
 
 
-def _write_figures(folder: Path, address, facts: Facts):
+def _write_figures(study, problems, facts: Facts):
+    addresses = _addresses(study.sources)
+    for name in problems:
+        for kind, figure in _drawn(facts.about(name)).items():
+            for form, settings in {"png": {"dpi": 200}, "pdf": {"metadata": {"CreationDate": None}}}.items():
+                save = functools.partial(figure.savefig, format=form, **settings)
+                _write(study.out / "figures" / f"{addresses[name]}-{kind}.{form}", save)
+                figure.set_layout_engine("none")  # the other form has the same
+
+
+def _drawn(facts: Facts) -> dict[str, Any]:
+    """Of one problem, by kind."""
     if not len(facts.summary):
-        return
+        return {}
     options = {"constrained": facts.constrained}
-    drawn = {"rounds": draw_rounds(facts.curves, facts.looks, **options)}
+    found = {"rounds": draw_rounds(facts.curves, facts.looks, **options)}
     if facts.summary["horizon"].n_unique() > 1:
-        drawn["horizons"] = draw_horizons(facts.summary, facts.looks, facts.rates, **options)
-    forms = {"png": {"dpi": 200}, "pdf": {"metadata": {"CreationDate": None}}}
-    for (name, figure), (form, settings) in itertools.product(drawn.items(), forms.items()):
-        save = functools.partial(figure.savefig, format=form, **settings)
-        _write(folder / f"{address}-{name}.{form}", save)
-        figure.set_layout_engine("none")  # the other form has the same
+        found["horizons"] = draw_horizons(facts.summary, facts.looks, facts.rates, **options)
+    return found
 
 
 def _write(path: Path, save: Callable[[io.BytesIO], Any]) -> Path:

@@ -1,6 +1,5 @@
 """Many games: every learner on every problem, against the same rounds."""
 
-import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,25 +12,16 @@ import polars as pl
 from .. import __version__
 from .. import _check as check
 from .._fingerprint import fingerprint
-from ..errors import CocoaxError, LabError
+from ..errors import LabError
 from ..learners.base import AbstractLearner
-from ._arguments import check_rounds, named, numbers, of_problem
+from ._arguments import named, numbers, of_problem
 from ._comparators import comparators, wait_for
-from ._games import Batch, calls, chunk_size, compile_for, compiled_first
+from ._games import ahead, calls
+from ._parts import Planned, blamed, parts, told
 from ._rows import FIGURES, game_rows, refused_rows
 from .progress import Reporter
 from .sources import as_source
 from .store import Memory, Store, together
-
-
-class Planned(NamedTuple):
-    """One game of a study, and under which key its result is stored."""
-
-    problem: str
-    learner: str
-    horizon: int
-    seed: int
-    key: str
 
 
 class Share(NamedTuple):
@@ -129,16 +119,19 @@ class Study:
             missing = [game for game in missing if game.learner in share.of(self.learners)]
         self._patient = share is not None
         with Reporter(sum(game.horizon for game in missing), quiet) as reporter:
-            for problem in dict.fromkeys(game.problem for game in missing):
-                self._run_problem(problem, [game for game in missing if game.problem == problem], reporter)
+            for part in ahead(parts(self, missing, reporter)):
+                self._run_part(part, reporter)
         return self
 
     def compare(self, share: Share) -> None:
-        """Find comparators for some seeds, and play nothing."""
+        """Find comparators for some seeds, and play nothing. Each process begins with another horizon, so that it finds
+        most of the others compiled."""
         for name, source in self.sources.items():
-            with _blamed(name):
+            with blamed(name):
                 drawn = {seed: source.draw(seed, max(self.horizons[name])) for seed in share.of(self.seeds)}
-            self._comparators(name, drawn, self.horizons[name], Reporter(0, quiet=True))
+            horizons = self.horizons[name]
+            first = share.first * len(horizons) // share.among
+            self._comparators(name, drawn, horizons[first:] + horizons[:first], Reporter(0, quiet=True))
 
     def table(self) -> pl.DataFrame:
         """One row a game that was played: what was played, and the figures of its last round. Always the same."""
@@ -176,32 +169,21 @@ class Study:
         device = jax.default_backend() if parts[0] == "game" else "cpu", str(jnp.result_type(float))
         return fingerprint(__version__, jax.__version__, random, device, self.tol, *parts)
 
-    def _run_problem(self, name, todo, reporter):
-        source, longest = self.sources[name], max(self.horizons[name])
-        with _blamed(name):
-            first = source.draw(todo[0].seed, longest)
-        check_rounds(name, first, longest)
-        size, known = chunk_size(first, longest), {todo[0].seed: first}
-        for i in range(0, len(self.seeds), size):
-            chunk = set(self.seeds[i : i + size])
-            games = [game for game in todo if game.seed in chunk]
-            seeds = sorted({game.seed for game in games})
-            batches = _batches(games)
-            jobs = {
-                (learner, each): functools.partial(compile_for, first, len(each), self.learner(learner, name), list(T))
-                for (learner, each), T in batches.items()
-            }
-            ready = compiled_first(jobs)
-            reporter.now(f"{name}: drawing {len(seeds)} instances")
-            with _blamed(name):
-                drawn = {seed: known.pop(seed, None) or source.draw(seed, longest) for seed in seeds}
-            horizons = list(dict.fromkeys(game.horizon for game in games))
-            best = functools.cache(lambda drawn=drawn, T=horizons: self._comparators(name, drawn, T, reporter))
-            stacked = functools.cache(lambda seeds, drawn=drawn: Batch([drawn[each] for each in seeds], list(seeds)))
-            for learner, chosen in ready:
-                self._run_games(name, learner, batches[learner, chosen], stacked(chosen), best, reporter)
+    def _run_part(self, part, reporter):
+        horizons = list(dict.fromkeys(T for keys in part.keys.values() for T in keys))
+        wanted = self._comparator_keys(part.problem, part.drawn, horizons)
+        best = functools.cache(lambda: self._comparators(part.problem, part.drawn, horizons, reporter))
+        waiting = []
+        for learner, seeds in part.ready:
+            for played in self._played(part.problem, learner, part.keys[learner, seeds], part.stacked(seeds), reporter):
+                waiting += played
+                if not self._patient or self.store.keys("comparator") >= set(wanted.values()):
+                    self._keep(waiting, best())
+                    waiting = []
+        if waiting:
+            self._keep(waiting, best())
 
-    def _run_games(self, name, learner, keys, batch, best, reporter):
+    def _played(self, name, learner, keys, batch, reporter):
         """One call after the other: two compiled programs at a time can wait for each other for ever on CPUs."""
         for horizons in calls(list(keys)):
             reporter.now(f"{name}: {learner}, T = {', '.join(map(str, horizons))}")
@@ -212,18 +194,21 @@ class Study:
             try:
                 records = batch.play_together(self.learner(learner, name), horizons)
             except Exception as error:  # the learner's own, or the problem's: the others go on
-                self.refused |= dict.fromkeys(wanted, _told(error))
+                self.refused |= dict.fromkeys(wanted, told(error))
                 continue
-            rows = [
-                game_rows(keys[T].values(), record, [best()[seed, T] for seed in keys[T]])
-                for T, record in zip(horizons, records)
-            ]
-            self.store.append("game", pl.concat(rows))
+            yield [(T, keys[T], record) for T, record in zip(horizons, records)]
+
+    def _keep(self, played, best):
+        rows = [game_rows(keys.values(), record, [best[seed, T] for seed in keys]) for T, keys, record in played]
+        self.store.append("game", pl.concat(rows))
+
+    def _comparator_keys(self, name, seeds, horizons):
+        source = fingerprint(self.sources[name])
+        return {(seed, T): self._key("comparator", source, T, seed) for T in horizons for seed in seeds}
 
     def _comparators(self, name, drawn, horizons, reporter):
         """Of all these seeds and horizons, from the store where they are there."""
-        source = fingerprint(self.sources[name])
-        keys = {(seed, T): self._key("comparator", source, T, seed) for T in horizons for seed in drawn}
+        keys = self._comparator_keys(name, drawn, horizons)
         if self._patient:
             wait_for(self.store, set(keys.values()))
 
@@ -231,29 +216,3 @@ class Study:
             reporter.now(f"{name}: best decision in hindsight, T = {horizon}")
 
         return comparators(self.store, keys, drawn, self.tol, told)
-
-
-def _batches(games: list[Planned]) -> dict[tuple[str, tuple[int, ...]], dict[int, dict[int, str]]]:
-    """The games' keys by (learner, seeds), then by horizon, then by seed."""
-    keys: dict[tuple[str, int], dict[int, str]] = {}
-    for game in games:
-        keys.setdefault((game.learner, game.horizon), {})[game.seed] = game.key
-    found = {}
-    for (learner, horizon), by_seed in keys.items():
-        found.setdefault((learner, tuple(sorted(by_seed))), {})[horizon] = dict(sorted(by_seed.items()))
-    return found
-
-
-def _told(error: Exception) -> str:
-    """The error in one line; its kind too, where it is not one of ours."""
-    text = " ".join(str(error).split("\n--------------------")[0].split())
-    return text if isinstance(error, CocoaxError) else f"{type(error).__name__}: {text}"
-
-
-@contextlib.contextmanager
-def _blamed(problem):
-    """Around the code that makes a problem and its rounds."""
-    try:
-        yield
-    except Exception as error:
-        raise LabError(f"the problem {problem!r} raised {_told(error)}; mend it and run again") from error
