@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+MOST_AT_ONCE = 4
 _STEPS = 32
 _KEPT = 16
 _NUDGE = 0.01
@@ -103,6 +104,28 @@ def golub_kahan(forward: Callable, backward: Callable, first: Float[Array, " n"]
     return unit(weights @ lefts), unit(weights @ images)
 
 
+def golub_kahan_at_once(both: Callable, first: Float[Array, " n"], steps: int):
+    r"""`golub_kahan`, and whether C is 0, by one call of `both` a step: $x, s \mapsto (Cx/s, C^\top Cx/s^2, s)$, where
+    the first call finds s.
+
+    New left directions are what is new in products, and their images follow by linearity, with fewer digits the less
+    is new. Once half of them are lost, there is no other direction: that can be soon after `MOST_AT_ONCE` steps.
+    """
+    left, image, scale = both(first, None)
+    rights, lefts, images = first[None], unit(left)[None], (image / _divisor(left))[None]
+    new = 1
+    for _ in range(1, steps):
+        rights = jnp.vstack([rights, unit(image - (rights @ image) @ rights)])
+        left, image, _ = both(rights[-1], scale)
+        shares = lefts @ left
+        rest, of_rest = left - shares @ lefts, image - shares @ images
+        new = new * jnp.linalg.norm(rest) / _divisor(left)
+        factor = jnp.where(new > jnp.finfo(first.dtype).eps ** 0.5, 1 / _divisor(rest), 0)
+        lefts, images = jnp.vstack([lefts, factor * rest]), jnp.vstack([images, factor * of_rest])
+    weights = _perron(images @ images.T)
+    return unit(weights @ lefts), unit(weights @ images), scale <= jnp.finfo(first.dtype).tiny
+
+
 def block_krylov(product: Callable, first: Float[Array, "n k"], blocks: int) -> Float[Array, "n k"]:
     r"""The lowest k Ritz vectors of A on $\mathrm{span}\{Q, AQ, \dots, A^{b-1}Q\}$, where bk must not exceed n."""
     basis, k = first, first.shape[1]
@@ -146,8 +169,12 @@ def fixed_directions(shape: tuple[int, ...], seed=0) -> Array:
 
 def unit(x: Float[Array, " n"]) -> Float[Array, " n"]:
     """x / |x|, or 0 at 0."""
+    return x / _divisor(x)
+
+
+def _divisor(x):
     length = jnp.linalg.norm(x)
-    return x / jnp.where(length > 0, length, 1)
+    return jnp.where(length > 0, length, 1)
 
 
 def _krylov_space(product, first, steps, basis, images):

@@ -9,8 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _tree as tree
+from . import _kernels
 from .base import AbstractVertex, Point
 from .vertices import RankOne
+
+_FEW = 16  # vertices whose factors stay in registers
 
 
 class AbstractSpan(eqx.Module):
@@ -43,9 +46,14 @@ class AbstractSpan(eqx.Module):
     def inner(self, domain, a) -> Any:
         """`domain.inner`."""
 
+    @property
+    def at_once(self) -> bool:
+        """Whether it is best to write as many sums together as will be needed."""
+        return False
+
     @abc.abstractmethod
-    def written(self, a) -> Point:
-        """a as a point."""
+    def written(self, *sums) -> tuple[Point, ...]:
+        """Each as a point."""
 
 
 class Entrywise(AbstractSpan):
@@ -76,8 +84,8 @@ class Entrywise(AbstractSpan):
     def inner(self, domain, a):
         return domain.inner(a)
 
-    def written(self, a):
-        return a
+    def written(self, *sums):
+        return sums
 
 
 class OfRankOne(AbstractSpan):
@@ -93,13 +101,16 @@ class OfRankOne(AbstractSpan):
     def __init__(self, points, vertices: RankOne):
         self.matrices, self.vertices = points, vertices
         left, right = vertices.left * vertices.scale[:, None], vertices.right
-        one, other = points
         with jax.default_matmul_precision("highest"):
             between = (left @ left.T) * (right @ right.T)
-            beside = jnp.stack([jnp.sum(left * (matrix @ right.T).T, axis=1) for matrix in points])
-        mixed = tree.dot(one, other)
-        among = jnp.array([[tree.dot(one, one), mixed], [mixed, tree.dot(other, other)]])
+        products = _kernels.chosen(_kernels.products, _products) if self.at_once else _products
+        among, beside = products(points[0], points[1], left, right)
         self.table = jnp.block([[among, beside], [beside.T, between]])
+
+    @property
+    def at_once(self):
+        few = len(self.vertices.scale) <= _FEW
+        return few and _kernels.pays(*jax.tree.leaves((self.matrices, self.vertices)))
 
     @property
     def points(self):
@@ -125,5 +136,17 @@ class OfRankOne(AbstractSpan):
     def inner(self, domain, a):
         return jnp.minimum(1, tree.ratio(domain.inradius().astype(a.dtype), jnp.sqrt(self.square(a)))) * a
 
-    def written(self, a):
-        return a[0] * self.matrices[0] + a[1] * self.matrices[1] + self.vertices.combine(a[2:])
+    def written(self, *sums):
+        write = _kernels.chosen(_kernels.sums, _sums) if self.at_once else _sums
+        return write(*self.matrices, self.vertices, sums)
+
+
+def _products(one, other, left, right):
+    with jax.default_matmul_precision("highest"):
+        beside = jnp.stack([jnp.sum(left * (matrix @ right.T).T, axis=1) for matrix in (one, other)])
+    mixed = tree.dot(one, other)
+    return jnp.array([[tree.dot(one, one), mixed], [mixed, tree.dot(other, other)]]), beside
+
+
+def _sums(one, other, vertices, sums):
+    return tuple(a[0] * one + a[1] * other + vertices.combine(a[2:]) for a in sums)

@@ -10,10 +10,13 @@ from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
+from . import _kernels
 from ._arguments import count, scalar
 from ._krylov import (
+    MOST_AT_ONCE,
     fixed_directions,
     golub_kahan,
+    golub_kahan_at_once,
     lanczos,
     nudged,
     power,
@@ -99,6 +102,14 @@ class NuclearNormBall(AbstractSingular):
         return unless(zero, RankOne(-left, right, radius), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
+        if self.method != "power" and self.iterations <= MOST_AT_ONCE and _kernels.pays(direction):
+            return _kernels.chosen(self._improved_at_once, self._improved_by_products)(direction, first)
+        return self._improved_by_products(direction, first)
+
+    def _improved_at_once(self, direction, first):
+        return golub_kahan_at_once(functools.partial(_kernels.both, direction), first, self.iterations)
+
+    def _improved_by_products(self, direction, first):
         forward, backward, zero = scaled_products(direction, first)
         if self.method != "power":
             return *golub_kahan(forward, backward, first, self.iterations), zero

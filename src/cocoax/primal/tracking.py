@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .. import _tree as tree
 from .._tree import ratio
@@ -43,8 +43,7 @@ class Tracker(eqx.Module):
     @classmethod
     def _of(cls, domain, away, vertex, atoms, weights, rest, left) -> "Tracker":
         """With its parts in the form that the domain keeps, and x anew from them: so it stays in X, however long."""
-        total = left + weights.sum()
-        weights, left = weights / total, left / total
+        weights, left = _shares(weights, left)
         away, rest = domain.kept(away), domain.kept(rest, 1.0)
         point = tree.add(tree.scale(left, rest), atoms.combine(weights)) if weights.size else rest
         return cls(point, away, vertex, atoms, weights, rest, left)
@@ -76,7 +75,8 @@ class Tracker(eqx.Module):
         excess = ratio(square - gap, length) - slack * domain.diameter(2).astype(square.dtype)
         pull = ratio(jnp.maximum(excess, 0), length)
         step = jnp.clip(ratio((1 - pull) * gap, span.square(move)), 0, 1)
-        walk = _Walk(span, tree.scale(1 - pull, away), self.weights, rest, self.left).moved(step, move)
+        places = jnp.arange(newest)
+        walk = _Walk(span, tree.scale(1 - pull, away), self.weights, places, rest, self.left).moved(step, move)
         atoms = self.atoms
         if self.weights.size:
             same = jax.vmap(lambda atom: _equal(atom, vertex))(atoms)
@@ -87,7 +87,13 @@ class Tracker(eqx.Module):
         else:  # all of x is rest
             walk = walk._replace(rest=tree.add(rest, tree.scale(step, move)))
         walk = walk.filled(domain)
-        away, rest = span.written(walk.away), span.written(walk.rest)
+        if self.weights.size and span.at_once:
+            weights, left = _shares(walk.weights, walk.left)
+            of_atoms = span.sum(jnp.zeros(newest + 1, left.dtype).at[walk.places].set(weights))
+            point = tree.add(tree.scale(left, walk.rest), of_atoms)
+            away, rest, point = span.written(walk.away, walk.rest, point)
+            return Tracker(point, away, vertex, atoms, weights, rest, left)
+        away, rest = span.written(walk.away, walk.rest)
         return Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left)
 
 
@@ -97,6 +103,7 @@ class _Walk(NamedTuple):
     span: AbstractSpan
     away: Any
     weights: Float[Array, " K"]
+    places: Int[Array, " K"]  # in the span, of what they weigh
     rest: Any
     left: Float[Array, ""]
 
@@ -107,7 +114,8 @@ class _Walk(NamedTuple):
         """After a step towards the newest vertex: it takes the place of one that is kept, which becomes rest."""
         rest = tree.mix(self.rest, self.span.vertex(place), ratio(leaving, self.left + leaving))
         weights = (1 - step) * self.weights.at[place].add(-leaving)
-        return self._replace(weights=weights.at[place].add(step), rest=rest, left=(1 - step) * (self.left + leaving))
+        weights, places = weights.at[place].add(step), self.places.at[place].set(weights.size)  # the newest is the last
+        return self._replace(weights=weights, places=places, rest=rest, left=(1 - step) * (self.left + leaving))
 
     def exchanged(self, place) -> "_Walk":
         """Move weight from the worst part of x to the best kept one, by exact line search: no LMO.
@@ -115,9 +123,7 @@ class _Walk(NamedTuple):
         The newest vertex gives nothing: after the line search towards it, it costs as much as all parts on average,
         and where there are but two, only rounding would tell which is worse.
         """
-        span, weights, rest = self.span, self.weights, self.rest
-        kept = jnp.arange(weights.size).at[place].set(weights.size)  # in the span the newest is the last
-        left = self.left
+        span, weights, kept, rest, left = self.span, self.weights, self.places, self.rest, self.left
         outside = left > _SMALLEST  # whether there is a rest
         costs = span.products(self.away)[kept]
         of_rest = jnp.where(outside, span.dot(self.away, rest), 0)
@@ -152,3 +158,8 @@ def _equal(one, other):
 
 def _stacked(atoms, last):
     return jax.tree.map(lambda stack, leaf: jnp.concatenate([stack, leaf[None]]), atoms, last)
+
+
+def _shares(weights, left):
+    total = left + weights.sum()
+    return weights / total, left / total

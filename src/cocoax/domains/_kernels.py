@@ -1,0 +1,221 @@
+"""One pass over large matrices on a GPU where XLA makes several. Programs have the sizes that are best on an H200."""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Float
+
+_PAYS = 1 << 23  # entries; smaller matrices stay in caches
+_WIDEST = 1 << 14  # columns; longer rows do not stay in registers
+_WARPS = 4
+_EACH = 4  # neighbours that a thread reads together
+_WIDTH = 32 * _WARPS * _EACH  # columns that a program reads together
+_AHEAD = 4  # rows that it reads before it uses them
+
+
+def pays(matrix, *others) -> bool:
+    """Whether this is a large matrix on the only GPU, and all arrays are of its type. Several GPUs would gather it."""
+    return (
+        all(isinstance(each, jax.Array) and each.dtype == jnp.float32 for each in (matrix, *others))
+        and matrix.ndim == 2
+        and matrix.shape[1] <= _WIDEST
+        and _PAYS <= matrix.size < 1 << 31
+        and jax.default_backend() == "gpu"
+        and jax.device_count() == 1
+    )
+
+
+def chosen(kernel: Callable, formula: Callable) -> Callable:
+    """The kernel on a GPU; but the formula, which says the same, elsewhere, in batches and in derivatives."""
+
+    def exact(*given):  # whenever it is traced
+        with jax.default_matmul_precision("highest"):
+            return formula(*given)
+
+    @jax.custom_jvp
+    def call(*given):
+        return alone(*given)
+
+    @custom_vmap
+    def alone(*given):
+        return jax.lax.platform_dependent(*given, cuda=lambda *x: kernel(*x), default=exact)
+
+    @alone.def_vmap
+    def _(_, batched, *given):
+        axes = jax.tree.map(lambda each: 0 if each else None, tuple(batched))
+        made = jax.vmap(exact, axes)(*given)
+        return made, jax.tree.map(lambda _: True, made)
+
+    @call.defjvp
+    def _(given, tangents):
+        return jax.jvp(exact, given, tangents)
+
+    return call
+
+
+def both(matrix: Float[Array, "m n"], x: Float[Array, " n"], largest=None, *, interpret=False):
+    """C x and C^T C x, where C is a multiple of the matrix over `largest`, and that number. Without one, |C x|_inf = 1.
+
+    A row is multiplied by x and added to a mean of rows, weighted by that product over the largest one so far; and x
+    is made short: nothing overflows.
+    """
+    (m, n), programs, warps = matrix.shape, min(264, len(matrix)), 8
+    short = 0.1 / max(m, n) ** 0.5
+    kernel = functools.partial(_both, width=32 * warps * _EACH)
+    call = _call(kernel, [(m,), (programs, n), (programs,)], (programs,), interpret, warps)
+    images, means, tops = call(matrix, short * x)
+    largest = jnp.max(tops) if largest is None else largest
+    scale = _divisor(largest)
+    return images / scale, jnp.sum((m * short * (tops / scale))[:, None] * means, axis=0) / scale, largest
+
+
+def _both(matrix, x, images, means, tops, *, width):
+    m, n = matrix.shape
+    here, start, stop = _share(0, m)
+    parts = [_Part(first, width, n) for first in range(0, n, width)]
+    xs = [_read(x, part) for part in parts]
+
+    def step(row, state):
+        means, top = state
+        entries = [_read(matrix, part, row) for part in parts]
+        image = jnp.sum(sum(a * b for a, b in zip(entries, xs)))
+        images[row] = image
+        higher = jnp.maximum(top, jnp.abs(image))
+        weight, kept = image / _divisor(higher) / m, top / _divisor(higher)
+        return [kept * a + weight * b for a, b in zip(means, entries)], higher
+
+    zeros = [jnp.zeros(width, jnp.float32) for _ in parts]
+    found, tops[here] = jax.lax.fori_loop(start, stop, step, (zeros, jnp.float32(0)))
+    for part, values in zip(parts, found):
+        _write(means, part, values, here)
+
+
+def _divisor(largest):
+    return jnp.where(largest > jnp.finfo(jnp.float32).tiny, largest, 1.0)
+
+
+def products(one, other, lefts, rights, *, interpret=False):
+    """The inner products of two matrices, and theirs with all lefts_k rights_k^T."""
+    (m, n), k = one.shape, len(lefts)
+    columns = -(-n // _WIDTH)
+    grid = columns, min(max(528 // columns, 1), m)
+    (found,) = _call(_products, [(*grid, 3 + 2 * k)], grid, interpret)(one, other, lefts, rights)
+    found = jnp.sum(found, axis=(0, 1))
+    return found[jnp.array([[0, 1], [1, 2]])], found[3:].reshape(2, k)
+
+
+def _products(one, other, lefts, rights, out):
+    from jax.experimental import pallas as pl
+
+    (m, n), k, column = one.shape, len(lefts), pl.program_id(0)
+    part = _Part(column * _WIDTH, _WIDTH, n, _EACH)
+    here, start, stop = _share(1, m)
+    weights = [_read(rights, part, i) for i in range(k)]
+
+    def add(row, a, b, totals):
+        factors = [lefts[i, row] for i in range(k)]
+        terms = [(1.0, x * y) for x, y in ((a, a), (a, b), (b, b))]
+        terms += [(factor, x * weight) for x in (a, b) for factor, weight in zip(factors, weights)]
+        return [total + factor * jnp.sum(term, axis=1) for total, (factor, term) in zip(totals, terms)]
+
+    zeros = [jnp.zeros(_WIDTH // _EACH, jnp.float32) for _ in range(3 + 2 * k)]
+    for i, total in enumerate(_over_rows(start, stop, one, other, part, add, zeros)):
+        out[column, here, i] = jnp.sum(total)
+
+
+def sums(one, other, vertices, weights, *, interpret=False):
+    """w_0 one + w_1 other + sum_k w_{k+2} vertices_k for all w."""
+    (m, n), count = one.shape, len(weights)
+    grid = -(-n // _WIDTH), -(-m // 8)
+    aliases = {i: i for i in range(min(count, 2))}  # so that a loop, which keeps them, needs no copies
+    call = _call(_sums, [(m, n)] * count, grid, interpret, input_output_aliases=aliases)
+    left = vertices.left * vertices.scale[:, None]
+    return tuple(call(one, other, left, vertices.right, jnp.stack(weights)))
+
+
+def _sums(one, other, lefts, rights, weights, *outs):
+    from jax.experimental import pallas as pl
+
+    (m, n), k = one.shape, len(lefts)
+    part = _Part(pl.program_id(0) * _WIDTH, _WIDTH, n)
+    _, start, stop = _share(1, m)
+    columns = [_read(rights, part, i) for i in range(k)]
+    scalars = [[weights[j, i] for i in range(k + 2)] for j in range(len(outs))]
+
+    def write(row, a, b, state):
+        factors = [lefts[i, row] for i in range(k)]
+        for out, (of_one, of_other, *others) in zip(outs, scalars):
+            total = of_one * a + of_other * b
+            for weight, factor, column in zip(others, factors, columns):
+                total += (weight * factor) * column
+            _write(out, part, total, row)
+        return state
+
+    _over_rows(start, stop, one, other, part, write, ())
+
+
+class _Part:
+    """Columns of a matrix, as many as the width; by `each` neighbours, if given."""
+
+    def __init__(self, start, width, n, each=None):
+        if each is None:
+            self.places = start + jnp.arange(width, dtype=jnp.int32)
+        else:
+            firsts = start + each * jnp.arange(width // each, dtype=jnp.int32)
+            self.places = firsts[:, None] + jnp.arange(each, dtype=jnp.int32)[None, :]
+        inside = n % width == 0 or (isinstance(start, int) and start + width <= n)
+        self.mask = None if inside else self.places < n
+
+
+def _read(ref, part, *row):
+    from jax.experimental.pallas import triton
+
+    return triton.load(ref.at[(*row, part.places)], mask=part.mask, other=None if part.mask is None else 0.0)
+
+
+def _write(ref, part, values, *row):
+    from jax.experimental.pallas import triton
+
+    triton.store(ref.at[(*row, part.places)], values, mask=part.mask)
+
+
+def _share(axis, m):
+    """Which program this is along an axis of the grid, and the rows that are its own."""
+    from jax.experimental import pallas as pl
+
+    here, each = pl.program_id(axis), -(-m // pl.num_programs(axis))
+    return here, here * each, jnp.minimum((here + 1) * each, m)
+
+
+def _over_rows(start, stop, one, other, part, use, state):
+    """state = use(row, its part of one, its part of other, state) for all rows."""
+
+    def read(first):
+        rows = [jnp.minimum(first + i, stop - 1) for i in range(_AHEAD)]
+        return [(_read(one, part, row), _read(other, part, row)) for row in rows]
+
+    def several(_, carry):
+        first, entries, state = carry
+        ahead = read(first + _AHEAD)
+        for i, (a, b) in enumerate(entries):
+            state = use(first + i, a, b, state)
+        return first + _AHEAD, ahead, state
+
+    def single(row, state):
+        return use(row, _read(one, part, row), _read(other, part, row), state)
+
+    groups = jax.lax.div(jnp.maximum(stop - start, 0), jnp.int32(_AHEAD))
+    first, _, state = jax.lax.fori_loop(jnp.int32(0), groups, several, (start, read(start), state))
+    return jax.lax.fori_loop(first, stop, single, state)
+
+
+def _call(kernel, shapes, grid, interpret, warps=_WARPS, **options):
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import triton
+
+    shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    how = triton.CompilerParams(num_warps=warps)
+    return pl.pallas_call(kernel, shapes, grid=grid, compiler_params=how, interpret=interpret, **options)

@@ -1,0 +1,164 @@
+"""Single passes over large matrices on a GPU: interpreted here, they say what the formulas say, which all else uses."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax.domains import NuclearNormBall, _kernels
+from cocoax.domains._krylov import golub_kahan, golub_kahan_at_once, scaled_products, unit
+from cocoax.domains._span import OfRankOne, _products, _sums
+from cocoax.domains.vertices import RankOne
+
+SHAPES = [(1, 1), (3, 5), (70, 1100), (300, 129), (5, 2048)]
+
+
+def drawn(*shape, seed=0):
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape), jnp.float32)
+
+
+def vertices(shape, k=9):
+    return RankOne(drawn(k, shape[0], seed=1), drawn(k, shape[1], seed=2), jnp.linspace(1.0, 2.0, k, dtype=jnp.float32))
+
+
+def assert_close(found, expected):
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+        assert a.dtype == b.dtype == jnp.float32
+        np.testing.assert_allclose(a, b, atol=2e-6 * np.max(np.abs(b)))  # 1e-6 measured
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """As on a GPU that is this processor, for matrices of any size. No compiled program outlives a test."""
+    jax.clear_caches()
+    for name in ("both", "products", "sums"):
+        monkeypatch.setattr(_kernels, name, functools.partial(getattr(_kernels, name), interpret=True))
+    monkeypatch.setattr(_kernels, "pays", lambda *arrays: True)
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
+    yield
+    jax.clear_caches()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_both_products(shape):
+    matrix, x = drawn(*shape), unit(drawn(shape[1], seed=3))
+    image, square, largest = _kernels.both(matrix, x, interpret=True)
+    exact = np.asarray(matrix, np.float64)
+    expected = exact @ x / np.max(np.abs(exact @ x))
+    np.testing.assert_allclose(image, expected, atol=1e-6)
+    scale = 0.1 / max(shape) ** 0.5 / float(largest)  # C over the matrix
+    expected = scale * expected @ exact
+    np.testing.assert_allclose(square, expected, atol=2e-6 * np.max(np.abs(expected)))
+    again, _, same = _kernels.both(matrix, 2 * x, largest, interpret=True)
+    np.testing.assert_allclose(again, 2 * image, rtol=1e-6)
+    assert same == largest
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_inner_products(shape):
+    one, other, stack = drawn(*shape), drawn(*shape, seed=4), vertices(shape)
+    given = one, other, stack.left * stack.scale[:, None], stack.right
+    assert_close(_kernels.products(*given, interpret=True), _products(*given))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums(shape, count):
+    given = drawn(*shape), drawn(*shape, seed=4), vertices(shape), tuple(drawn(count, 11, seed=5))
+    assert_close(_kernels.sums(*given, interpret=True), _sums(*given))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-33, 1.0, 1e30, 7e37])
+@pytest.mark.parametrize("shape", [(60, 130), (130, 60)])
+def test_golub_kahan_at_once_is_golub_kahan_at_any_scale(shape, scale):
+    matrix, first = drawn(*shape), unit(drawn(shape[1], seed=3))
+    asked = jnp.float32(scale) * matrix
+    both = functools.partial(_kernels.both, asked, interpret=True)
+    left, right, zero = golub_kahan_at_once(both, first, 4)
+    forward, backward, is_zero = scaled_products(asked, first)
+    expected = golub_kahan(forward, backward, first, 4)
+    assert zero == is_zero == (scale == 0)
+    if scale:
+        assert left @ (matrix @ right) == pytest.approx(float(expected[0] @ (matrix @ expected[1])), rel=2e-5)
+
+
+def test_low_rank_and_warm_guesses_do_not_break_golub_kahan_at_once():
+    left, right = drawn(2, 20, seed=1), drawn(2, 30, seed=2)
+    one = jnp.outer(left[0], right[0])
+
+    @jax.jit
+    def improved(matrix, first):
+        return golub_kahan_at_once(functools.partial(_kernels.both, matrix, interpret=True), first, 4)
+
+    for matrix in (one, one + 0.5 * jnp.outer(left[1], right[1]), jnp.eye(20, 30, dtype=jnp.float32)):
+        first, top = unit(drawn(30, seed=3)), float(jnp.linalg.norm(matrix, ord=2))
+        for _ in range(4):
+            found, first, _ = improved(matrix, first)
+        assert found @ (matrix @ first) == pytest.approx(top, rel=2e-6)
+
+
+def test_a_game_by_kernels_is_the_game_by_formulas(request):
+    problem = cx.Problem(
+        NuclearNormBall((30, 20), 2.0),
+        lambda x, r: 0.5 * jnp.sum((x - r) ** 2),
+        lambda x, r: jnp.sum(x) - 1.0,
+        regularity=cx.Regularity(8.0, 1.0, 30.0),
+    )
+    rounds = drawn(10, 30, 20) / 20 + drawn(30, 20, seed=6) / 5
+
+    def point():
+        start = jnp.zeros((30, 20), jnp.float32)
+        return cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0), start=start).state.tracker.point
+
+    expected = point()
+    request.getfixturevalue("interpreted")
+    found = point()
+    assert found.dtype == jnp.float32 and not np.array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.max(np.abs(expected)) > 0.05
+
+
+def test_batches_and_derivatives_go_by_the_formula(interpreted):
+    """The kernel is another function here, so that it shows which was asked."""
+    call = _kernels.chosen(lambda x, y: 100 * x["a"] + y, lambda x, y: x["a"] ** 2 + y)
+    x, y = jnp.arange(3.0), jnp.ones(())
+    assert call({"a": x[2]}, y) == 201
+    np.testing.assert_array_equal(jax.vmap(call, (0, None))({"a": x}, y), x**2 + 1)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(call), (None, 0)))({"a": x}, jnp.ones((2, 3)))[1], x**2 + 1)
+    assert jax.grad(call)({"a": x[2]}, y) == {"a": 4}
+    np.testing.assert_array_equal(jax.vmap(jax.grad(call), (0, None))({"a": x}, y)["a"], 2 * x)
+
+
+def test_a_batch_of_spans_goes_by_formulas(interpreted):
+    given = drawn(2, 8, 6), drawn(2, 8, 6, seed=4)
+    stack = vertices((8, 6))
+
+    def written(one, other):
+        span = OfRankOne((one, other), stack)
+        return span.table, span.written(*span.points)
+
+    program = str(jax.make_jaxpr(jax.vmap(written))(*given))
+    assert "pallas_call" not in program and "pallas_call" in str(jax.make_jaxpr(written)(*(each[0] for each in given)))
+
+
+def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
+    def pays(*arrays):
+        told = []
+        jax.eval_shape(lambda *given: told.append(_kernels.pays(*given)), *arrays)
+        return told == [True]
+
+    def like(*shape, dtype=jnp.float32):
+        return jax.ShapeDtypeStruct(shape, dtype)
+
+    large = like(4000, 4000)
+    assert not pays(large)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    assert pays(large, like(9, 4000)) and not pays(large, like(9, 4000, dtype=jnp.float64))
+    assert not pays(like(2000, 2000)) and not pays(like(500, 32_000)) and not pays(like(4000, 4000, dtype=jnp.bfloat16))
+    monkeypatch.setattr(jax, "device_count", lambda: 2)
+    assert not pays(large)
