@@ -10,7 +10,8 @@ import pytest
 
 import cocoax as cx
 from cocoax import _processes, cli
-from cocoax.lab import Study, _comparators, catalogue, guarantees, paper
+from cocoax.lab import Study, _comparators, catalogue, guarantees, paper, report
+from cocoax.lab.sources import Drawn
 
 RACE = """
 import functools
@@ -83,8 +84,14 @@ def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypat
         runs.append((options.get("share"), len(study.missing())))
         return run_study(study, **options)
 
+    drawn, write = [], report.write_report
     monkeypatch.setattr(Study, "run", counted)
+    monkeypatch.setattr(report, "write_report", lambda *a, **b: drawn.append(b["figures"]) or write(*a, **b))
+    if not lost:
+        monkeypatch.setattr(report, "write_figures", lambda *_: pytest.fail("the figures are another's"))
+        monkeypatch.setattr(Drawn, "comparator", lambda *_: pytest.fail("the comparators are another's"))
     assert run("race", tmp_path / "race.py", "--out", tmp_path / "team", "--quiet").status == 0
+    assert drawn == [False]
     assert runs == [((0, 2), 48), (None, 24 if lost else 0)]
     alone, team = (pl.read_parquet(tmp_path / each / "table.parquet") for each in ("alone", "team"))
     assert team.equals(alone)

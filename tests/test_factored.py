@@ -369,6 +369,13 @@ def test_entries_are_asked_for_by_their_place(index, told):
         cx.play(problem, cx.learners.Auto(), DATA, key=KEY)
 
 
+def test_places_beyond_the_entries_in_a_round_are_refused():
+    problem = cx.Problem(ball(32), lambda x, r: jnp.sum(x.entries(r)))
+    cx.play(problem, cx.learners.Stay(), jnp.array([[0, -COUNT], [1, COUNT - 1]]), key=KEY)
+    with pytest.raises(ProblemError, match="round 1: the loss is not finite"):
+        cx.play(problem, cx.learners.Stay(), jnp.array([[0, 1], [1, COUNT]]), key=KEY)
+
+
 def test_a_loss_cannot_write_the_matrix_down():
     problem = cx.Problem(ball(32), lambda x, r: jnp.sum(x.dense() ** 2))
     with pytest.raises(ProblemError, match="written down"):

@@ -11,6 +11,7 @@ import cocoax as cx
 from cocoax.domains import NuclearNormBall, _kernels
 from cocoax.domains._krylov import golub_kahan, golub_kahan_at_once, scaled_products, unit
 from cocoax.domains._span import OfRankOne, _products, _sums
+from cocoax.domains.spectral import _krylov_steps
 from cocoax.domains.vertices import RankOne
 
 SHAPES = [(1, 1), (3, 5), (70, 1100), (300, 129), (5, 2048)]
@@ -86,6 +87,36 @@ def test_golub_kahan_at_once_is_golub_kahan_at_any_scale(shape, scale):
         assert left @ (matrix @ right) == pytest.approx(float(expected[0] @ (matrix @ expected[1])), rel=2e-5)
 
 
+def test_nothing_overflows_and_nan_is_not_zero():
+    huge = functools.partial(_kernels.both, jnp.full((2000, 40), 1e38, jnp.float32), interpret=True)
+    left, right, zero = golub_kahan_at_once(huge, jnp.ones(40, jnp.float32) / 40**0.5, 4)
+    assert not zero and abs(jnp.sum(left) * jnp.sum(right)) == pytest.approx((2000 * 40) ** 0.5, rel=1e-5)
+    unknown = functools.partial(_kernels.both, jnp.ones((6, 5), jnp.float32).at[:, 2].set(jnp.nan), interpret=True)
+    left, _, zero = golub_kahan_at_once(unknown, jnp.ones(5, jnp.float32), 4)
+    assert not zero and jnp.isnan(left).any()
+
+
+@pytest.mark.parametrize(
+    "options, asked",
+    [({}, True), ({"iterations": 5}, False), ({"method": "power"}, False), ({"method": "exact"}, False)],
+)
+def test_which_answers_come_from_kernels(interpreted, options, asked):
+    ball, matrix = NuclearNormBall((8, 6), 1.0, **options), drawn(8, 6)
+    guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
+    assert ("pallas_call" in str(jax.make_jaxpr(ball.lmo)(matrix, guess))) == asked
+
+
+def test_few_vertices_only(interpreted):
+    for count in (9, 17):
+        span = OfRankOne((drawn(8, 6), drawn(8, 6, seed=4)), vertices((8, 6), count))
+        assert span.at_once == (count == 9)
+
+
+def test_what_is_traced_once_is_found_again():
+    assert _kernels.chosen(_kernels.sums, _sums) is _kernels.chosen(_kernels.sums, _sums)
+    assert _krylov_steps(4, True) is _krylov_steps(4, True)
+
+
 def test_low_rank_and_warm_guesses_do_not_break_golub_kahan_at_once():
     left, right = drawn(2, 20, seed=1), drawn(2, 30, seed=2)
     one = jnp.outer(left[0], right[0])
@@ -110,13 +141,16 @@ def test_a_game_by_kernels_is_the_game_by_formulas(request):
     )
     rounds = drawn(10, 30, 20) / 20 + drawn(30, 20, seed=6) / 5
 
-    def point():
+    def tracker():
         start = jnp.zeros((30, 20), jnp.float32)
-        return cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0), start=start).state.tracker.point
+        return cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0), start=start).state.tracker
 
-    expected = point()
+    expected = tracker().point
     request.getfixturevalue("interpreted")
-    found = point()
+    ended = tracker()
+    found = ended.point
+    assert ended.left + ended.weights.sum() == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(found, ended.left * ended.rest + ended.atoms.combine(ended.weights), atol=1e-6)
     assert found.dtype == jnp.float32 and not np.array_equal(found, expected)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert np.max(np.abs(expected)) > 0.05
@@ -159,6 +193,7 @@ def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(jax, "device_count", lambda: 1)
     assert pays(large, like(9, 4000)) and not pays(large, like(9, 4000, dtype=jnp.float64))
+    assert not pays(like(1 << 20, 16)) and not pays(like(2, 4000, 4000)) and not pays(like(1 << 19, 1 << 13))
     assert not pays(like(2000, 2000)) and not pays(like(500, 32_000)) and not pays(like(4000, 4000, dtype=jnp.bfloat16))
     monkeypatch.setattr(jax, "device_count", lambda: 2)
     assert not pays(large)

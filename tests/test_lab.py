@@ -89,6 +89,31 @@ def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
         np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
 
 
+def test_threads_have_the_settings_of_who_asks(monkeypatch):
+    stay = {"stay": LEARNERS["stay"]}
+    for setting, value in [(jax.enable_x64, True), (jax.enable_x64, False), (jax.default_prng_impl, "rbg")]:
+        with setting(value), monkeypatch.context() as patch:
+            alone = small(learners=stay).run(quiet=True).table()
+            patch.setattr(jax, "default_backend", lambda: "an accelerator")
+            beside = small(learners=stay).run(quiet=True).table()
+            np.testing.assert_allclose(beside["loss"], alone["loss"], rtol=1e-6)
+
+
+def test_a_part_that_cannot_be_made_is_told_beside_an_accelerator(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
+
+    def make(key):
+        raise ValueError("no such instance")
+
+    with pytest.raises(cx.LabError, match="no such instance"):
+        small(problems={"bad": make}).run(quiet=True)
+    broken = cx.learners.Capped(cx.learners.Stay(), safe=2 * np.ones(4), limit=1.0, bound=1.0)
+    table = (
+        small(learners={"stay": LEARNERS["stay"], "broken": broken}, seeds=[0], horizons=[5]).run(quiet=True).table()
+    )
+    assert table["reason"].is_null().to_list() == [True, False]
+
+
 def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypatch):
     study = small(tmp_path)
     for first in range(2):

@@ -27,6 +27,7 @@ LARGEST = {  # larger ones take too long, or too much memory
     "cpu": {"Algorithm 2": 2000, "XLA": 4000, "LAPACK": 2000, "CVXPY": 20},
     "gpu": {"Algorithm 2": 8000, "XLA": 8000, "LAPACK": 2000, "CVXPY": 20},
 }
+BUDGET = {"cpu": 2.0, "gpu": 1.0}  # seconds for each way
 COPIED = {"cpu": 256 << 20, "gpu": 4 << 30}
 DATA = 256 << 20  # bytes of different rounds, where two of them are less
 HORIZON = 1000
@@ -178,7 +179,7 @@ def measure_size(size, device, repeats):
         else:
             calls[name] = call
     calls["copy"], moved = copying(COPIED[device])
-    spent = in_turn(calls, repeats, 2.0, compiled=True)
+    spent = in_turn(calls, repeats, BUDGET[device], compiled=True)
     floor = [touched * each / moved for each in spent.pop("copy")]
     rows += [row(case, name, each, over="Auto", ours=spent["Auto"], size=size) for name, each in spent.items()]
     note = f"{touched / 2**20:.3g} MiB at {touched / np.median(floor) / 1e9:.3g} GB/s"

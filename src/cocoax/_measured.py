@@ -98,9 +98,12 @@ class View(eqx.Module):
     def entries(self, index=None) -> Float[Array, "..."]:
         index = index if index is None or isinstance(index, slice) else self._places(index)
         found = self.point.entries(index)
-        if self.moved is None:
+        if self.moved is not None:
+            found = found + (self.moved if index is None else self.moved[index])
+        if index is None or isinstance(index, slice):
             return found
-        return found + (self.moved if index is None else self.moved[index])
+        inside = (-self.point.count <= index) & (index < self.point.count)
+        return jnp.where(inside, found, jnp.nan)  # a round that asks for others is refused as not finite
 
     def inner(self, left, right) -> Float[Array, ""]:
         left, right = (self._vectors(each, size, axis) for each, size, axis in zip((left, right), self.shape, (0, 1)))

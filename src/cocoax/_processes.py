@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _WORTH_HELP = 20_000  # rounds
 _PATIENCE = 60.0  # seconds
+_PARENT = "COCOAX_PARENT"  # in the environment: whose helper this is
 _PLAYING, _COMPARING = 4, 5  # processes beside an accelerator: tracing takes longer than playing
 
 
@@ -52,8 +53,13 @@ def begin_to_help(role: str) -> None:
         _settle(role)
 
 
+def worth_keeping(role: str | None) -> float:
+    """How many seconds of compilation. Those who compare need the same small programs, and keep them for each other."""
+    return 0.02 if role is not None and role.startswith("compare") else 0.5
+
+
 def run(study: "Study", quiet: bool, others: Team | None) -> bool:
-    """`study.run()`. Returns whether others draw the figures."""
+    """`study.run()`. Returns whether another draws the figures."""
     from .lab.study import Share
 
     if not _worth_help(study):
@@ -125,9 +131,11 @@ def _accelerator():
 def _helpers(roles, **environment):
     """This command in other processes, as long as this one needs them."""
     words = [sys.executable, "-m", "cocoax.cli", *sys.argv[1:], "--helper"]
-    env, silent = os.environ | environment, subprocess.DEVNULL
-    helpers = [subprocess.Popen([*words, role], env=env, stdout=silent, stderr=silent) for role in roles]
+    env, silent = os.environ | environment | {_PARENT: str(os.getpid())}, subprocess.DEVNULL
+    helpers = []
     try:
+        for role in roles:
+            helpers.append(subprocess.Popen([*words, role], env=env, stdout=silent, stderr=silent))
         yield helpers
     finally:
         for helper in helpers:
@@ -136,10 +144,8 @@ def _helpers(roles, **environment):
 
 
 def _end_with_parent():
-    parent = os.getppid()
-
     def watch():
-        while os.getppid() == parent:
+        while os.getppid() == int(os.environ[_PARENT]):
             time.sleep(1)
         os._exit(0)
 

@@ -37,6 +37,8 @@ def main():
     except CocoaxError as error:
         print("cocoax:", " ".join(str(error).split()), file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:  # before anything was played
+        sys.exit(130)
 
 
 @app.command()
@@ -197,9 +199,7 @@ def _begun(out: Path, resume: bool, helper: str | None):
         if not getattr(jax.config, "jax_compilation_cache_dir", None):
             home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
             jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-        if helper is not None and helper.startswith("compare"):  # who compares after it finds more compiled
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.02)
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", _processes.worth_keeping(helper))
         yield others
 
 
@@ -207,18 +207,21 @@ def _finish(study, quiet, helper, others, **options):
     if helper is not None:
         _processes.help_with(study, helper, options.get("slopes"))
         return
-    from .lab.report import write_report  # here, so that what it needs is not missed after all games
+    from .lab.report import write_figures, write_report  # here, so that what it needs is not missed after all games
 
     try:
-        drawn = _processes.run(study, quiet, others)
+        another_draws = _processes.run(study, quiet, others)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
     command = shlex.join(["cocoax", *sys.argv[1:]])
-    page = write_report(study, command=command, figures=not drawn, **options)
-    if drawn and not others.has_drawn():
-        page = write_report(study, command=command, **options)
+    page = write_report(study, command=command, figures=not another_draws, **options)
+    if another_draws and not others.has_drawn():
+        write_figures(study, study.sources, options.get("slopes"))
     print(page)
+    if study.refused:
+        reason = next(iter(study.refused.values()))
+        print(f"cocoax: {len(study.refused)} games could not be played: {reason:.200}", file=sys.stderr)
 
 
 def _numbers(text):

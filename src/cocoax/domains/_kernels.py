@@ -12,7 +12,7 @@ _PAYS = 1 << 23  # entries; smaller matrices stay in caches
 _WIDEST = 1 << 14  # columns; longer rows do not stay in registers
 _WARPS = 4
 _EACH = 4  # neighbours that a thread reads together
-_WIDTH = 32 * _WARPS * _EACH  # columns that a program reads together
+_WIDTH = 32 * _WARPS * _EACH  # columns that a program reads together; narrower matrices waste its threads
 _AHEAD = 4  # rows that it reads before it uses them
 
 
@@ -21,15 +21,19 @@ def pays(matrix, *others) -> bool:
     return (
         all(isinstance(each, jax.Array) and each.dtype == jnp.float32 for each in (matrix, *others))
         and matrix.ndim == 2
-        and matrix.shape[1] <= _WIDEST
+        and _WIDTH <= matrix.shape[1] <= _WIDEST
         and _PAYS <= matrix.size < 1 << 31
         and jax.default_backend() == "gpu"
         and jax.device_count() == 1
     )
 
 
+@functools.cache
 def chosen(kernel: Callable, formula: Callable) -> Callable:
-    """The kernel on a GPU; but the formula, which says the same, elsewhere, in batches and in derivatives."""
+    """The kernel on a GPU; but the formula, which says the same, elsewhere, in batches and in derivatives.
+
+    One function for each pair: what JAX has traced and compiled for it is found again.
+    """
 
     def exact(*given):  # whenever it is traced
         with jax.default_matmul_precision("highest"):
@@ -69,7 +73,7 @@ def both(matrix: Float[Array, "m n"], x: Float[Array, " n"], largest=None, *, in
     images, means, tops = call(matrix, short * x)
     largest = jnp.max(tops) if largest is None else largest
     scale = _divisor(largest)
-    return images / scale, jnp.sum((m * short * (tops / scale))[:, None] * means, axis=0) / scale, largest
+    return images / scale, jnp.sum((m * short * (tops / scale))[:, None] * (means / scale), axis=0), largest
 
 
 def _both(matrix, x, images, means, tops, *, width):
@@ -83,7 +87,7 @@ def _both(matrix, x, images, means, tops, *, width):
         entries = [_read(matrix, part, row) for part in parts]
         image = jnp.sum(sum(a * b for a, b in zip(entries, xs)))
         images[row] = image
-        higher = jnp.maximum(top, jnp.abs(image))
+        higher = jnp.where(image == image, jnp.maximum(top, jnp.abs(image)), image)  # maximum ignores NaN
         weight, kept = image / _divisor(higher) / m, top / _divisor(higher)
         return [kept * a + weight * b for a, b in zip(means, entries)], higher
 
@@ -133,7 +137,7 @@ def sums(one, other, vertices, weights, *, interpret=False):
     aliases = {i: i for i in range(min(count, 2))}  # so that a loop, which keeps them, needs no copies
     call = _call(_sums, [(m, n)] * count, grid, interpret, input_output_aliases=aliases)
     left = vertices.left * vertices.scale[:, None]
-    return tuple(call(one, other, left, vertices.right, jnp.stack(weights)))
+    return tuple(call(one, other, left, vertices.right, jnp.stack(weights).astype(one.dtype)))
 
 
 def _sums(one, other, lefts, rights, weights, *outs):

@@ -127,7 +127,7 @@ class OfRankOne(AbstractSpan):
         return a @ (self.table @ b)
 
     def square(self, a):
-        lost = 4 * jnp.finfo(a.dtype).eps * (a**2 @ jnp.diagonal(self.table))
+        lost = (16 if self.at_once else 4) * jnp.finfo(a.dtype).eps * (a**2 @ jnp.diagonal(self.table))
         return jnp.maximum(self.dot(a, a), 0) + lost
 
     def products(self, a):

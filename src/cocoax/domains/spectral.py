@@ -102,20 +102,13 @@ class NuclearNormBall(AbstractSingular):
         return unless(zero, RankOne(-left, right, radius), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
-        if self.method != "power" and self.iterations <= MOST_AT_ONCE and _kernels.pays(direction):
-            return _kernels.chosen(self._improved_at_once, self._improved_by_products)(direction, first)
-        return self._improved_by_products(direction, first)
-
-    def _improved_at_once(self, direction, first):
-        return golub_kahan_at_once(functools.partial(_kernels.both, direction), first, self.iterations)
-
-    def _improved_by_products(self, direction, first):
-        forward, backward, zero = scaled_products(direction, first)
-        if self.method != "power":
-            return *golub_kahan(forward, backward, first, self.iterations), zero
-        left = unit(forward(first))
-        left = power(lambda x: forward(unit(backward(x))), left, self.iterations - 1, unit)
-        return left, unit(backward(left)), zero
+        if self.method == "power":
+            forward, backward, zero = scaled_products(direction, first)
+            left = unit(forward(first))
+            left = power(lambda x: forward(unit(backward(x))), left, self.iterations - 1, unit)
+            return left, unit(backward(left)), zero
+        at_once = self.iterations <= MOST_AT_ONCE and _kernels.pays(direction)
+        return _krylov_steps(self.iterations, at_once)(direction, first)
 
     def span(self, points, vertices: Any):
         return OfRankOne(points, vertices)
@@ -236,6 +229,20 @@ class UnitSpectrahedron(_AbstractTrace):
 
     def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
         super().__init__(n, trace, method, iterations)
+
+
+@functools.cache
+def _krylov_steps(count, at_once):
+    """matrix, v -> unit (u, v), better by so many Golub-Kahan steps, and whether the matrix is 0."""
+
+    def by_products(matrix, first):
+        forward, backward, zero = scaled_products(matrix, first)
+        return *golub_kahan(forward, backward, first, count), zero
+
+    def by_kernels(matrix, first):
+        return golub_kahan_at_once(functools.partial(_kernels.both, matrix), first, count)
+
+    return _kernels.chosen(by_kernels, by_products) if at_once else by_products
 
 
 @functools.partial(jax.jit, static_argnums=1)

@@ -26,18 +26,19 @@ def comparators(
     """By seed and horizon, from the store where they are there; a text is the reason why there is none."""
     stored = {}
     for horizon in dict.fromkeys(horizon for _, horizon in keys):
-        if not stored.keys() >= {keys[seed, horizon] for seed in drawn}:  # another process may have found them
+        here = {seed: key for (seed, length), key in keys.items() if length == horizon}
+        if not stored.keys() >= set(here.values()):  # another process may have found them
             stored = {row["key"]: row for row in store.read("comparator").iter_rows(named=True)}
         rows = []
-        for seed in drawn:
-            if keys[seed, horizon] in stored:
+        for seed, key in here.items():
+            if key in stored:
                 continue
             told(horizon)
             try:
                 found = drawn[seed].comparator(horizon, tol)
             except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
                 found = str(error)
-            rows.append(comparator_row(keys[seed, horizon], found))
+            rows.append(comparator_row(key, found))
         if rows:
             frame = pl.concat(rows, how="diagonal_relaxed")
             store.append("comparator", frame)

@@ -4,9 +4,8 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +17,9 @@ from ._devices import by_device, placed, spread
 from .sources import Drawn, learner_key
 
 _MOST_BYTES = 2**32  # of the rounds of one call
+_SHARES = 16  # of an accelerator's memory: processes use it at a time, and each has what comes next there too
 _TOGETHER = 5  # horizons in one call on accelerators
-_COMPILING, _DRAWING = 3, 4  # threads beside an accelerator
 _SHORT = 1000  # rounds: to try out which kernels are fastest would take longer than it saves
-_T = TypeVar("_T")
 
 
 class Record(NamedTuple):
@@ -51,7 +49,8 @@ def chunk_size(drawn: Drawn, horizon: int) -> int:
     """How many games fit into one call, whose rounds are in memory as drawn, stacked, and padded."""
     leaves = jax.tree.leaves(drawn.rounds)
     bytes_each = sum(leaf.size // len(leaf) * leaf.dtype.itemsize for leaf in leaves) * _power_of_ten(horizon, 100)
-    return max(1, _MOST_BYTES // max(3 * bytes_each, 1))
+    memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", _SHARES * _MOST_BYTES)
+    return max(1, min(_MOST_BYTES, memory // _SHARES) // max(3 * bytes_each, 1))
 
 
 def calls(horizons: list[int]) -> list[list[int]]:
@@ -103,63 +102,9 @@ def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> C
     learner.check(first.problem)
     if len(jax.local_devices()) > 1:
         return lambda: None
-    program = *_form_of(arguments), capacity_of(max(together)), None
-    _lowered(*program)
-    return functools.partial(_compiled, *program)
-
-
-def compiled_first(jobs: Mapping[Any, Callable[[], Callable]]) -> Iterator:
-    """The names of jobs that trace: on CPUs in their order and nothing is done. Else as they are compiled, in threads.
-
-    What took long to trace takes long to compile, and to play: it comes first.
-    """
-    if jax.default_backend() == "cpu":
-        return iter(jobs)
-    traced = sorted(((*_timed(job), name) for name, job in jobs.items()), key=lambda each: -each[0])
-    pool = ThreadPoolExecutor(_COMPILING)
-    compiling = {_submitted(pool, compile): name for _, compile, name in traced}
-    pool.shutdown(wait=False)
-    return (compiling[done] for done in as_completed(compiling))
-
-
-def _timed(job):
-    """Seconds, and what the job returns."""
-    began = time.perf_counter()
-    try:
-        compile = job()
-    except Exception:  # will be met again when it is played
-        compile = int
-    return time.perf_counter() - began, compile
-
-
-def each_drawn(draw: Callable[[int], _T], seeds: Iterable[int]) -> list[_T]:
-    """In threads beside an accelerator, which waits for them; it has several cores beside it."""
-    if jax.default_backend() == "cpu":
-        return [draw(seed) for seed in seeds]
-    with ThreadPoolExecutor(_DRAWING) as pool:
-        return [job.result() for job in [_submitted(pool, functools.partial(draw, seed)) for seed in seeds]]
-
-
-def ahead(items: Iterator[_T]) -> Iterator[_T]:
-    """The same items. Beside an accelerator a thread makes the next one meanwhile."""
-    if jax.default_backend() == "cpu":
-        yield from items
-        return
-    with ThreadPoolExecutor(1) as pool:
-        following = _submitted(pool, lambda: next(items, None))
-        while (item := following.result()) is not None:
-            following = _submitted(pool, lambda: next(items, None))
-            yield item
-
-
-def _submitted(pool, job) -> Future[Any]:
-    wide = jnp.result_type(float) == jnp.float64  # which may hold for this thread only
-
-    def done():
-        with jax.enable_x64(wide):
-            return job()
-
-    return pool.submit(done)
+    program = _found(*_form_of(arguments), capacity_of(max(together)), None)
+    program.trace()
+    return program.compiled
 
 
 def _joined(records) -> Record:
@@ -188,7 +133,7 @@ def _arguments(learner, games, horizons, mesh):
 def _prepared(learner, part, horizons):
     """The program, and its arguments."""
     arguments = _arguments(learner, part.games, horizons, part.mesh)
-    return _compiled(*_form(arguments), capacity_of(max(horizons)), part.mesh), arguments
+    return _found(*_form(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
 
 
 def _call(learner, part, horizons) -> list[Record]:
@@ -215,29 +160,40 @@ def _record(found, seconds) -> Record:
     )
 
 
-_making: dict[Any, threading.Lock] = {}
+class _Program:
+    """Compiled ahead, so that its time is not the games'. Of several threads that want it, one makes it."""
+
+    def __init__(self, structure, types, capacity, mesh):
+        self._form, self._capacity, self._mesh = (structure, types), capacity, mesh
+        self._lock, self._lowered, self._compiled = threading.RLock(), None, None
+
+    def trace(self):
+        def play(games, shared):
+            (problems, rounds, keys), (learner, horizons) = games, shared
+            return _play(problems, learner, rounds, keys, horizons, self._capacity)
+
+        with self._lock:
+            if self._lowered is None and self._compiled is None:
+                self._lowered = by_device(play, self._mesh).lower(*jax.tree.unflatten(*self._form))
+
+    def compiled(self) -> Any:
+        with self._lock:
+            if self._compiled is None:
+                self.trace()
+                assert self._lowered is not None
+                short = self._capacity <= _SHORT and jax.default_backend() == "gpu"
+                options: Any = {"xla_gpu_autotune_level": "0"} if short else None
+                self._compiled, self._lowered = self._lowered.compile(compiler_options=options), None
+            return self._compiled
 
 
-def _compiled(*program):
-    """Compiled ahead, so that its time is not the games'. Of several threads that want the same, one makes it."""
-    with _making.setdefault(program, threading.Lock()):
-        return _program(*program)
+_finding = threading.Lock()
+_program = functools.lru_cache(maxsize=64)(_Program)
 
 
-@functools.lru_cache(maxsize=64)
-def _program(structure, types, capacity, mesh):
-    trying_out = jax.default_backend() != "gpu" or capacity > _SHORT
-    lowered = _lowered(structure, types, capacity, mesh)
-    return lowered.compile(compiler_options=None if trying_out else {"xla_gpu_autotune_level": "0"})
-
-
-@functools.lru_cache(maxsize=64)
-def _lowered(structure, types, capacity, mesh):
-    def play(games, shared):
-        (problems, rounds, keys), (learner, horizons) = games, shared
-        return _play(problems, learner, rounds, keys, horizons, capacity)
-
-    return by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
+def _found(*form) -> _Program:
+    with _finding:
+        return _program(*form)
 
 
 def _fitted(leaf, capacity):
@@ -259,10 +215,6 @@ def _play(problems, learner, rounds, keys, horizons, capacity):
     def observe(problem, rounds, state, t):
         return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
 
-    def observe_until(horizon, problem, rounds, state, t):
-        new, outcome = observe(problem, rounds, state, t)
-        return jax.tree.map(lambda new, last: jnp.where(t < horizon, new, last), new, state), outcome
-
     def recorded(horizon, observe, state):
         outcome = jax.eval_shape(observe, state, jax.ShapeDtypeStruct((), jnp.int32))[1]
         record = jax.tree.map(lambda leaf: jnp.ones((length, *leaf.shape), leaf.dtype), outcome)
@@ -278,7 +230,8 @@ def _play(problems, learner, rounds, keys, horizons, capacity):
 
     if len(horizons) == 1:  # the same in all games, so that block ends stay branches
         return jax.tree.map(lambda leaf: leaf[:, None], jax.vmap(one)(problems, rounds, keys))
+    # what follows a game's own horizon is never read; and a loop around all games is traced sooner than theirs
     states = jax.vmap(jax.vmap(first, (None, None, 0)), (0, 0, None))(problems, keys, horizons)
-    each = jax.vmap(jax.vmap(observe_until, (0, None, None, 0, None)), (None, 0, 0, 0, None))
-    all_games = functools.partial(jax.jit(each), horizons, problems, rounds)  # a loop around all is traced sooner
+    each = jax.vmap(jax.vmap(observe, (None, None, 0, None)), (0, 0, 0, None))
+    all_games = functools.partial(jax.jit(each), problems, rounds)
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), recorded(jnp.max(horizons), all_games, states))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import CocoaxError, LabError
 from ._arguments import check_rounds
-from ._games import Batch, chunk_size, compiled_first, each_drawn, traced_for
+from ._games import Batch, chunk_size, traced_for
+from ._threads import all_drawn, compiled_first
 from .progress import Reporter
 from .sources import Drawn
 
@@ -62,9 +63,9 @@ def parts(study: "Study", missing: list[Planned], reporter: Reporter) -> Iterato
             ready, seeds = compiled_first(jobs), sorted({seed for _, each in keys for seed in each})
             reporter.now(f"{name}: drawing {len(seeds)} instances")
             with blamed(name):
-                drawn = dict(zip(seeds, each_drawn(draw, seeds)))
+                drawn = dict(zip(seeds, all_drawn(draw, seeds)))
             stacked = functools.cache(lambda chosen, drawn=drawn: Batch([drawn[seed] for seed in chosen], chosen))
-            stacked(next(iter(keys))[1])
+            stacked(next(iter(keys))[1])  # now, not when it is wanted
             yield Part(name, keys, ready, drawn, stacked)
 
 

@@ -16,9 +16,10 @@ from ..errors import LabError
 from ..learners.base import AbstractLearner
 from ._arguments import named, numbers, of_problem
 from ._comparators import comparators, wait_for
-from ._games import ahead, calls
+from ._games import calls
 from ._parts import Planned, blamed, parts, told
 from ._rows import FIGURES, game_rows, refused_rows
+from ._threads import ahead
 from .progress import Reporter
 from .sources import as_source
 from .store import Memory, Store, together
@@ -131,7 +132,8 @@ class Study:
                 drawn = {seed: source.draw(seed, max(self.horizons[name])) for seed in share.of(self.seeds)}
             horizons = self.horizons[name]
             first = share.first * len(horizons) // share.among
-            self._comparators(name, drawn, horizons[first:] + horizons[:first], Reporter(0, quiet=True))
+            keys = self._comparator_keys(name, drawn, horizons[first:] + horizons[:first])
+            self._comparators(name, drawn, keys, Reporter(0, quiet=True))
 
     def table(self) -> pl.DataFrame:
         """One row a game that was played: what was played, and the figures of its last round. Always the same."""
@@ -170,18 +172,23 @@ class Study:
         return fingerprint(__version__, jax.__version__, random, device, self.tol, *parts)
 
     def _run_part(self, part, reporter):
+        """Games are kept as soon as their comparators are known, which other processes may still be looking for."""
         horizons = list(dict.fromkeys(T for keys in part.keys.values() for T in keys))
         wanted = self._comparator_keys(part.problem, part.drawn, horizons)
-        best = functools.cache(lambda: self._comparators(part.problem, part.drawn, horizons, reporter))
-        waiting = []
+        found, waiting = {}, []
+
+        def find(known):
+            missing = {which: key for which, key in wanted.items() if which not in found and key in known}
+            found.update(self._comparators(part.problem, part.drawn, missing, reporter))
+
         for learner, seeds in part.ready:
             for played in self._played(part.problem, learner, part.keys[learner, seeds], part.stacked(seeds), reporter):
-                waiting += played
-                if not self._patient or self.store.keys("comparator") >= set(wanted.values()):
-                    self._keep(waiting, best())
-                    waiting = []
+                find(self.store.keys("comparator") if self._patient else set(wanted.values()))
+                waiting = self._keep(waiting + played, found)
         if waiting:
-            self._keep(waiting, best())
+            wait_for(self.store, set(wanted.values()))
+            find(set(wanted.values()))
+            self._keep(waiting, found)
 
     def _played(self, name, learner, keys, batch, reporter):
         """One call after the other: two compiled programs at a time can wait for each other for ever on CPUs."""
@@ -198,19 +205,24 @@ class Study:
                 continue
             yield [(T, keys[T], record) for T, record in zip(horizons, records)]
 
-    def _keep(self, played, best):
-        rows = [game_rows(keys.values(), record, [best[seed, T] for seed in keys]) for T, keys, record in played]
-        self.store.append("game", pl.concat(rows))
+    def _keep(self, played, found):
+        """Store games whose comparators are found; returns the others."""
+        rows, others = [], []
+        for T, keys, record in played:
+            if all((seed, T) in found for seed in keys):
+                rows.append(game_rows(keys.values(), record, [found[seed, T] for seed in keys]))
+            else:
+                others.append((T, keys, record))
+        if rows:
+            self.store.append("game", pl.concat(rows))
+        return others
 
     def _comparator_keys(self, name, seeds, horizons):
         source = fingerprint(self.sources[name])
         return {(seed, T): self._key("comparator", source, T, seed) for T in horizons for seed in seeds}
 
-    def _comparators(self, name, drawn, horizons, reporter):
-        """Of all these seeds and horizons, from the store where they are there."""
-        keys = self._comparator_keys(name, drawn, horizons)
-        if self._patient:
-            wait_for(self.store, set(keys.values()))
+    def _comparators(self, name, drawn, keys, reporter):
+        """By seed and horizon, from the store where they are there."""
 
         def told(horizon):
             reporter.now(f"{name}: best decision in hindsight, T = {horizon}")

@@ -119,6 +119,10 @@ class _StayState(eqx.Module):
 class Stay(AbstractLearner):
     """Plays its start for ever. A method that does not beat it has learnt nothing."""
 
+    @property
+    def factored(self):
+        return True
+
     def init(self, problem, *, key, horizon=None, start=None):
         return _StayState(first_decision(problem, start))
 

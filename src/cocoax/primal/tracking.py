@@ -41,11 +41,12 @@ class Tracker(eqx.Module):
         )
 
     @classmethod
-    def _of(cls, domain, away, vertex, atoms, weights, rest, left) -> "Tracker":
+    def _of(cls, domain, away, vertex, atoms, weights, rest, left, point=None) -> "Tracker":
         """With its parts in the form that the domain keeps, and x anew from them: so it stays in X, however long."""
         weights, left = _shares(weights, left)
         away, rest = domain.kept(away), domain.kept(rest, 1.0)
-        point = tree.add(tree.scale(left, rest), atoms.combine(weights)) if weights.size else rest
+        if point is None:
+            point = tree.add(tree.scale(left, rest), atoms.combine(weights)) if weights.size else rest
         return cls(point, away, vertex, atoms, weights, rest, left)
 
     @property
@@ -87,14 +88,9 @@ class Tracker(eqx.Module):
         else:  # all of x is rest
             walk = walk._replace(rest=tree.add(rest, tree.scale(step, move)))
         walk = walk.filled(domain)
-        if self.weights.size and span.at_once:
-            weights, left = _shares(walk.weights, walk.left)
-            of_atoms = span.sum(jnp.zeros(newest + 1, left.dtype).at[walk.places].set(weights))
-            point = tree.add(tree.scale(left, walk.rest), of_atoms)
-            away, rest, point = span.written(walk.away, walk.rest, point)
-            return Tracker(point, away, vertex, atoms, weights, rest, left)
-        away, rest = span.written(walk.away, walk.rest)
-        return Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left)
+        at_once = [walk.point()] if self.weights.size and span.at_once else []
+        away, rest, *point = span.written(walk.away, walk.rest, *at_once)
+        return Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left, *point)
 
 
 class _Walk(NamedTuple):
@@ -106,6 +102,12 @@ class _Walk(NamedTuple):
     places: Int[Array, " K"]  # in the span, of what they weigh
     rest: Any
     left: Float[Array, ""]
+
+    def point(self) -> Any:
+        """x."""
+        weights, left = _shares(self.weights, self.left)
+        of_atoms = self.span.sum(jnp.zeros(len(weights) + 1, weights.dtype).at[self.places].set(weights))
+        return tree.add(tree.scale(left, self.rest), of_atoms)
 
     def moved(self, step, move) -> "_Walk":
         return self._replace(away=tree.add(self.away, tree.scale(step, move)))
