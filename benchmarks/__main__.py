@@ -128,13 +128,17 @@ def write(folder, results):
 
 
 def draw(results, page):
-    page.write_text(render.page(results))
+    now = sources()
+    older = [f"{device} {name}" for device, name, found in sections(results) if found["sources"] != now]
+    page.write_text(render.page(results, older))
     try:
         drawn = render.plot(results, page.with_suffix(".png"))
     except ImportError:
         print("no plot: matplotlib is not installed")
         drawn = False
     print(f"wrote {page}{' and its plot' if drawn else ''}")
+    if older:
+        print(f"older than the code: {', '.join(older)}")
 
 
 def kept():
@@ -156,11 +160,7 @@ def main(given=None):
             before = kept().get(options.device, {"sections": {}})
             write(KEPT, {options.device: {**result, "sections": {**before["sections"], **result["sections"]}}})
     if options.render or options.write_docs:
-        results, now = kept(), sources()
-        draw(results, PAGE)
-        old = [f"{device} {name}" for device, name, found in sections(results) if found["sources"] != now]
-        if old:
-            print(f"older than the code: {', '.join(old)}")
+        draw(kept(), PAGE)
 
 
 if __name__ == "__main__":

@@ -120,10 +120,13 @@ def targets(results):
     return table(("device", "ratio", "measured", "target", "met"), lines) if lines else ""
 
 
-def page(results):
-    """The whole page."""
+def page(results, older=()):
+    """The whole page. It says which sections were measured before the library was changed."""
+    told = (
+        f"Measured before the library's latest changes, and to be measured again: {', '.join(older)}." if older else ""
+    )
     measured = [name for name in TITLES if any(name in result["sections"] for result in results.values())]
-    parts = [HEAD.strip(), targets(results), *(section(name, results) for name in measured)]
+    parts = [HEAD.strip(), told if older else "", targets(results), *(section(name, results) for name in measured)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

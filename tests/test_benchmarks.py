@@ -32,19 +32,25 @@ def run(*arguments):
 
 
 def test_a_quick_run_writes_a_table_a_plot_and_its_figures(tmp_path):
-    done = run("--quick", "--only", "lmos,throughput", "--out", str(tmp_path))
+    done = run("--quick", "--only", "lmos,throughput,memory", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "cpu.json").read_text())
-    assert list(found["sections"]) == ["lmos", "throughput"]
+    assert list(found["sections"]) == ["lmos", "throughput", "memory"]
     page = (tmp_path / "benchmarks.md").read_text()
     for section in found["sections"].values():
-        assert section["command"] == "python -m benchmarks --device cpu --quick --only lmos,throughput"
+        assert section["command"] == "python -m benchmarks --device cpu --quick --only lmos,throughput,memory"
         assert section["versions"]["jax"] == jax.__version__
         measured = [row for row in section["rows"] if "skipped" not in row]
         assert measured and all(0 < row["low"] <= row["median"] <= row["high"] for row in measured)
         assert all(row["way"] in page and row["case"] in page for row in section["rows"])
     assert str(tmp_path) not in page
     assert (tmp_path / "benchmarks.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_every_section_runs(tmp_path):
+    done = run("--quick", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
 
 
 def test_unknown_sections_and_quick_figures_in_the_docs_are_refused():
@@ -68,7 +74,9 @@ def test_a_page_has_medians_quartiles_targets_and_what_was_left_out(module, tmp_
         timing.skipped("9 x 9", "CVXPY", "not installed"),
     ]
     results = {"cpu": some_result(rows), "gpu": some_result(rows[:2])}
+    assert "latest changes, and to be measured again: gpu lmos." in render.page(results, ["gpu lmos"])
     page = render.page(json.loads(json.dumps(results)))
+    assert "measured again" not in page
     for said in (
         "| CPU | SVD / Auto, 9 x 9 | 100x (100x to 150x) | at least 99x | yes |",
         "| CPU | Auto / floor, 9 x 9 | 3x | at most 2x | **no** |",

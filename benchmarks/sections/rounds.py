@@ -71,9 +71,14 @@ def begin(learner, problem):
     return learner.init(problem, key=jax.random.key(0), horizon=cx.Horizon(HORIZON))
 
 
+@functools.partial(jax.jit, donate_argnums=2)
+def observe(learner, problem, state, r):
+    return learner.observe(problem, state, r)
+
+
 @functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
-def observe(structures, constants, state, r):
-    """Of leaves, as in a game's loop: to take modules apart in Python would be a part of each round's time."""
+def step(structures, constants, state, r):
+    """The same of leaves, as in a game's loop: to take modules apart in Python would be a part of each round's time."""
     learner, problem = jax.tree.unflatten(structures[0], constants)
     state, outcome = learner.observe(problem, jax.tree.unflatten(structures[1], state), r)
     return jax.tree.leaves(state), outcome
@@ -96,7 +101,7 @@ class Game:
 
     def __call__(self):
         r = self.rounds[self.count % len(self.rounds)]
-        self.leaves, outcome = observe(self.structures, self.constants, self.leaves, r)
+        self.leaves, outcome = step(self.structures, self.constants, self.leaves, r)
         self.count += 1
         return self.leaves, outcome
 
