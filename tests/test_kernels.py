@@ -1,4 +1,5 @@
-"""Single passes over large matrices on a GPU: interpreted here, they say what the formulas say, which all else uses."""
+"""Kernels for large and for small matrices on a GPU: interpreted here, they say what the formulas say, which all else
+uses."""
 
 import functools
 
@@ -8,10 +9,9 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax.domains import NuclearNormBall, _kernels
+from cocoax.domains import NuclearNormBall, _kernels, _small, _steps
 from cocoax.domains._krylov import golub_kahan, golub_kahan_at_once, scaled_products, unit
 from cocoax.domains._span import OfRankOne, _products, _sums
-from cocoax.domains.spectral import _krylov_steps
 from cocoax.domains.vertices import RankOne
 
 SHAPES = [(1, 1), (3, 5), (70, 1100), (300, 129), (5, 2048)]
@@ -115,7 +115,7 @@ def test_few_vertices_only(interpreted):
 
 def test_what_is_traced_once_is_found_again():
     assert _kernels.chosen(_kernels.sums, _sums) is _kernels.chosen(_kernels.sums, _sums)
-    assert _krylov_steps(4, True) is _krylov_steps(4, True)
+    assert _steps._at_once(4) is _steps._at_once(4) and _steps._in_registers(4) is _steps._in_registers(4)
 
 
 def test_low_rank_and_warm_guesses_do_not_break_golub_kahan_at_once():
@@ -199,3 +199,75 @@ def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
     assert not pays(like(2000, 2000)) and not pays(like(500, 32_000)) and not pays(like(4000, 4000, dtype=jnp.bfloat16))
     monkeypatch.setattr(jax, "device_count", lambda: 2)
     assert not pays(large)
+
+
+def steps_in_registers(matrix, first, steps=4):
+    return jax.jit(jax.vmap(functools.partial(_small.golub_kahan, steps=steps, interpret=True)))(matrix, first)
+
+
+def directions(*shape):
+    return jax.vmap(unit)(drawn(*shape, seed=3))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-33, 1.0, 1e30, 7e37])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 50), (17, 3), (50, 50), (64, 33)])
+def test_steps_in_registers_are_golub_kahan_at_any_scale(shape, scale):
+    matrices, firsts = drawn(3, *shape), directions(3, shape[1])
+    left, right, zero = steps_in_registers(jnp.float32(scale) * matrices, firsts)
+    expected = [_steps._by_products(4)(*pair) for pair in zip(matrices, firsts)]
+    assert zero.tolist() == [scale == 0] * 3
+    if scale:
+        np.testing.assert_allclose(left, jnp.stack([each[0] for each in expected]), atol=5e-6)  # 1e-6 measured
+        np.testing.assert_allclose(right, jnp.stack([each[1] for each in expected]), atol=5e-6)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 7])
+def test_any_number_of_steps_in_registers(steps):
+    matrices, firsts = drawn(2, 20, 12), directions(2, 12)
+    left, right, _ = steps_in_registers(matrices, firsts, steps)
+    for i in range(2):
+        expected = _steps._by_products(steps)(matrices[i], firsts[i])
+        value = float(expected[0] @ matrices[i] @ expected[1])
+        assert left[i] @ matrices[i] @ right[i] == pytest.approx(value, rel=1e-6)
+        assert jnp.linalg.norm(left[i]) == pytest.approx(1, abs=1e-6) == jnp.linalg.norm(right[i])
+
+
+def test_low_rank_and_nan_in_registers():
+    one = jnp.outer(drawn(20, seed=1), drawn(30, seed=2))
+    matrices = jnp.stack([one, jnp.eye(20, 30, dtype=jnp.float32), one.at[3, 4].set(jnp.nan)])
+    left, right, zero = steps_in_registers(matrices, directions(3, 30))
+    assert left[0] @ one @ right[0] == pytest.approx(float(jnp.linalg.norm(one)), rel=2e-6)
+    assert left[1] @ matrices[1] @ right[1] == pytest.approx(1, rel=2e-6)
+    assert jnp.isnan(left[2]).any() and not zero.any()
+
+
+def test_answers_for_small_matrices_come_from_registers(monkeypatch):
+    """Alone and in batches, and derivatives from the formula."""
+    jax.clear_caches()
+    ball, matrices = NuclearNormBall((8, 6), 1.0), drawn(5, 8, 6)
+    guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
+    expected = [ball.lmo(matrix, guess).dense() for matrix in matrices]
+    slope = jax.grad(lambda matrix: ball.lmo(matrix, guess).dot(matrix))
+    steps = functools.partial(_small.golub_kahan, interpret=True)
+    with monkeypatch.context() as gpu:
+        gpu.setattr(_small, "pays", lambda matrix: True)
+        gpu.setattr(_small, "golub_kahan", steps)
+        gpu.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
+        answers = jax.vmap(ball.lmo, (0, None))
+        assert "pallas_call" in str(jax.make_jaxpr(answers)(matrices, guess))
+        np.testing.assert_allclose(jax.vmap(RankOne.dense)(answers(matrices, guess)), jnp.stack(expected), atol=2e-6)
+        np.testing.assert_allclose(ball.lmo(matrices[0], guess).dense(), expected[0], atol=2e-6)
+        found = slope(matrices[0])
+    jax.clear_caches()
+    np.testing.assert_allclose(found, slope(matrices[0]), atol=1e-6)
+
+
+def test_registers_are_for_small_matrices_on_a_single_gpu(monkeypatch):
+    small = jnp.zeros((50, 64), jnp.float32)
+    assert not _small.pays(small)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    assert _small.pays(small) and not _small.pays(jnp.zeros((50, 65), jnp.float32))
+    assert not _small.pays(jnp.zeros((50, 64), jnp.bfloat16))
+    monkeypatch.setattr(jax, "device_count", lambda: 2)
+    assert not _small.pays(small)

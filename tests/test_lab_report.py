@@ -24,7 +24,7 @@ from cocoax.lab._facts import changed, described
 from cocoax.lab._games import Batch
 from cocoax.lab._rows import FIGURES
 from cocoax.lab.figures import draw_horizons, plot, styles
-from cocoax.lab.report import write_report
+from cocoax.lab.report import prepare, write_figures, write_report
 from cocoax.primal import perturbation
 
 HORIZONS, SEEDS = [10, 20, 40], [0, 1, 2, 3]
@@ -397,28 +397,39 @@ def test_a_second_report_is_the_same_but_for_its_date(study, report):
     assert again == report and written() == before
 
 
+def test_figures_one_by_one_are_those_of_the_report(study, report, tmp_path, monkeypatch):
+    """Each computes what it shows and no more."""
+    drawn = {path.name: path.read_bytes() for path in (report.parent / "figures").iterdir()}
+    elsewhere = types.SimpleNamespace(**{**vars(study), "out": tmp_path, "_stored": study._stored})
+    slopes = {"DPP": (0.25, 0.5), "PDOGD, tuned": (0.5, 0.75)}
+    prepare()
+    for kind, needless in (("rounds", "summary"), ("horizons", "over_rounds")):
+        with monkeypatch.context() as patch:
+            patch.setattr(statistics, needless, lambda *_: pytest.fail("not in this figure"))
+            write_figures(elsewhere, ["pacing"], slopes, kinds=[kind])  # type: ignore[arg-type]
+    found = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+    assert found == {name: each for name, each in drawn.items() if name.startswith("pacing")} and len(found) == 4
+
+
 def test_bad_games_hostile_names_and_idle_constraints(study, tmp_path):
     """Games that went bad are named and left out; a name is text, whatever it holds; a constraint of 0 is one."""
     name = "</script><b>&\"'"
-    table = study.table().with_columns(learner=pl.col("learner").replace("stay", name))
-    curves, seconds = (
-        frame.with_columns(learner=pl.col("learner").replace("stay", name))
-        for frame in (study.curves(), study.seconds())
-    )
+    rows = study._stored().with_columns(learner=pl.col("learner").replace("stay", name))
     hit = (pl.col("learner") == name) & (pl.col("seed") == 2)
-    table = table.with_columns(
+    rows = rows.with_columns(
         bad_round=pl.when(hit).then(7).otherwise("bad_round"), regret=pl.when(hit).then(np.nan).otherwise("regret")
     )
     worse = pl.when(problem="pacing", learner="DPP").then(pl.col("score") + 1000).otherwise("score")
-    table = table.with_columns(score=worse)
-    idle = pl.when(problem="pacing").then(0.0).otherwise("violation")
-    table, curves = (frame.with_columns(violation=idle) for frame in (table, curves))
+    curve = pl.col("violation_curve")
+    rows = rows.with_columns(
+        score=worse,
+        violation=pl.when(problem="pacing").then(0.0).otherwise("violation"),
+        violation_curve=pl.when(problem="pacing").then(curve.list.eval(0.0 * pl.element())).otherwise(curve),
+    )
     altered = types.SimpleNamespace(
         **{key: getattr(study, key) for key in ("sources", "horizons", "seeds", "tol")},
         learners={name: study.learners["stay"], **study.learners},
-        table=lambda: table,
-        curves=lambda: curves,
-        seconds=lambda: seconds,
+        _stored=lambda: rows,
         out=tmp_path,
     )
     page = write_report(altered)  # type: ignore[arg-type]
@@ -435,9 +446,7 @@ def test_bad_games_hostile_names_and_idle_constraints(study, tmp_path):
 def test_errors_are_one_sentence(study, tmp_path):
     with pytest.raises(cx.LabError, match="exponents of T"):
         write_report(study, slopes={"DPP": "steep"})
-    blocked = types.SimpleNamespace(**{**vars(study), "out": tmp_path})
-    for method in ("table", "curves", "seconds"):
-        setattr(blocked, method, getattr(study, method))
+    blocked = types.SimpleNamespace(**{**vars(study), "out": tmp_path, "_stored": study._stored})
     (tmp_path / "figures").write_text("in the way")
     with pytest.raises(cx.LabError, match=r"cannot write .*figures.*; give the Study another out="):
         write_report(blocked)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,61 +15,92 @@ if TYPE_CHECKING:
 
 _WORTH_HELP = 20_000  # rounds
 _PATIENCE = 60.0  # seconds
+_SHORT = 1000  # rounds
 _PARENT = "COCOAX_PARENT"  # in the environment: whose helper this is
 _PLAYING, _COMPARING = 4, 5  # processes beside an accelerator: tracing takes longer than playing
 
 
-class Team(NamedTuple):
-    """Processes beside an accelerator that do this command's work with this one."""
+class Role(NamedTuple):
+    """What a helper does, "play", "play backwards" or "compare", and which part of it."""
 
-    playing: Sequence[subprocess.Popen]
-    drawing: subprocess.Popen
+    what: str
+    first: int = 0
+    among: int = 1
+
+    @classmethod
+    def of(cls, text: str) -> "Role":
+        """From the command line."""
+        what, first, among = text.split(",")
+        return cls(what, int(first), int(among))
+
+    def __str__(self):
+        return ",".join(map(str, tuple(self)))
+
+
+class Team:
+    """Processes beside an accelerator that do this command's work with this one, and end with it."""
+
+    def __init__(self, until: contextlib.ExitStack):
+        playing = (Role("play", i, _PLAYING) for i in range(1, _PLAYING))
+        comparing = (Role("compare", i, _COMPARING) for i in range(_COMPARING))
+        self.playing = until.enter_context(_helpers(playing))
+        self._comparing = until.enter_context(_helpers(comparing, JAX_PLATFORMS="cpu"))
+
+    def draw(self, device: str) -> None:
+        """Those who compare then draw the figures, of games that are played on such a device."""
+        for helper in self._comparing:
+            with contextlib.suppress(BrokenPipeError):
+                helper.stdin.write(f"{device}\n".encode())
 
     def has_drawn(self) -> bool:
         """Whether the figures are there, as they soon should be."""
         try:
-            return self.drawing.wait(_PATIENCE) == 0
+            return all(helper.wait(_PATIENCE) == 0 for helper in self._comparing)
         except subprocess.TimeoutExpired:
             return False
 
 
 @contextlib.contextmanager
 def team() -> Iterator[Team | None]:
-    """Started before anything else is loaded, where there are the cores for it; they go with this process."""
+    """Started before anything else is loaded, where there are the cores for it."""
     if not _accelerator() or len(_cores()) < _PLAYING + _COMPARING + 1:
         yield None
         return
-    playing = [f"play {i} {_PLAYING}" for i in range(1, _PLAYING)]
-    comparing = [f"compare {i} {_COMPARING}" for i in range(_COMPARING)]
-    with _helpers(playing) as players, _helpers(comparing, JAX_PLATFORMS="cpu"), _helpers(["draw"]) as [drawer]:
-        _settle("play")
-        yield Team(players, drawer)
+    with contextlib.ExitStack() as until:
+        others = Team(until)
+        _settle(Role("play"))
+        yield others
 
 
-def begin_to_help(role: str) -> None:
+def begin_to_help(role: Role) -> None:
     """Before anything else is loaded. A helper does not go on alone."""
     _end_with_parent()
-    if role != "backwards":
+    if role.what != "play backwards":
         _settle(role)
 
 
-def worth_keeping(role: str | None) -> float:
+def worth_keeping(role: Role | None) -> float:
     """How many seconds of compilation. Those who compare need the same small programs, and keep them for each other."""
-    return 0.02 if role is not None and role.startswith("compare") else 0.5
+    return 0.02 if role is not None and role.what == "compare" else 0.5
 
 
 def run(study: "Study", quiet: bool, others: Team | None) -> bool:
-    """`study.run()`. Returns whether another draws the figures."""
+    """`study.run()`. Returns whether others draw the figures."""
+    from .lab import report
     from .lab.study import Share
 
     if not _worth_help(study):
         study.run(quiet=quiet)
     elif others is None:
         missing = sum(game.horizon for game in study.missing())
-        with _helpers(["backwards"] if len(_cores()) > 1 and missing >= _WORTH_HELP and not _accelerator() else []):
+        alone = len(_cores()) == 1 or missing < _WORTH_HELP or _accelerator()
+        with _helpers([] if alone else [Role("play backwards")]):
             study.run(quiet=quiet)
     else:
+        _compile_sooner(study)
+        others.draw(study.device)
         study.run(quiet=quiet, share=Share(0, _PLAYING))
+        report.prepare(figures=False)
         while study.missing() and any(player.poll() is None for player in others.playing):
             time.sleep(0.05)
         study.run(quiet=quiet)  # what a helper left undone
@@ -77,39 +108,48 @@ def run(study: "Study", quiet: bool, others: Team | None) -> bool:
     return False
 
 
-def help_with(study: "Study", role: str, slopes: Any = None) -> None:
-    """What a helper does: "backwards", "play 1 4", "compare 0 5" or "draw"."""
+def help_with(study: "Study", role: Role, slopes: Any = None) -> None:
+    """What a helper does."""
     from .lab.study import Share
 
-    what, *numbers = role.split()
-    if what == "backwards":
+    share = Share(role.first, role.among)
+    if role.what == "play backwards":
         study.run(quiet=True, backwards=True)
     elif _worth_help(study):
-        if what == "play":
-            study.run(quiet=True, share=Share(*map(int, numbers)))
-        elif what == "compare":
-            study.compare(Share(*map(int, numbers)))
+        if role.what == "play":
+            _compile_sooner(study)
+            study.run(quiet=True, share=share)
         else:
-            _draw(study, slopes)
+            study.compare(share)
+            study.device = sys.stdin.readline().strip()
+            _draw(study, slopes, share)
 
 
-def _draw(study, slopes):
-    """The figures of each problem, once all its games are played."""
-    from .lab.report import write_figures
+def _compile_sooner(study):
+    """JAX's kernel for random numbers makes games a tenth slower, which in short ones is less than it saves."""
+    import jax
 
-    for name in study.sources:
+    if max(map(max, study.horizons.values())) <= _SHORT:
+        jax.config.update("jax_threefry_gpu_kernel_lowering", True)
+
+
+def _draw(study, slopes, share):
+    """Some figures, each once all games of its problem are played."""
+    from .lab import report
+
+    report.prepare()
+    for name, kind in share.of((name, kind) for name in study.sources for kind in report.KINDS):
         while any(game.problem == name for game in study.missing()):
             time.sleep(0.1)
-        write_figures(study, [name], slopes)
+        report.write_figures(study, [name], slopes, [kind])
 
 
 def _settle(role):
     """Each who compares has a core, and the others the rest: small steps would wait long beside compilations."""
     if hasattr(os, "sched_setaffinity"):
-        what, *numbers = role.split()
-        os.sched_setaffinity(
-            0, [_cores()[-1 - int(numbers[0])]] if what == "compare" else _cores()[:-_COMPARING] or _cores()
-        )
+        cores = _cores()
+        own = [cores[-1 - role.first]] if role.what == "compare" else cores[:-_COMPARING] or cores
+        os.sched_setaffinity(0, own)
 
 
 def _cores() -> list[int]:
@@ -130,17 +170,19 @@ def _accelerator():
 @contextlib.contextmanager
 def _helpers(roles, **environment):
     """This command in other processes, as long as this one needs them."""
-    words = [sys.executable, "-m", "cocoax.cli", *sys.argv[1:], "--helper"]
     env, silent = os.environ | environment | {_PARENT: str(os.getpid())}, subprocess.DEVNULL
+    how = {"env": env, "bufsize": 0, "stdin": subprocess.PIPE, "stdout": silent, "stderr": silent}
     helpers = []
     try:
         for role in roles:
-            helpers.append(subprocess.Popen([*words, role], env=env, stdout=silent, stderr=silent))
+            words = [sys.executable, "-m", "cocoax.cli", *sys.argv[1:], "--helper", str(role)]
+            helpers.append(subprocess.Popen(words, **how))
         yield helpers
     finally:
         for helper in helpers:
             helper.kill()
             helper.wait()
+            helper.stdin.close()
 
 
 def _end_with_parent():

@@ -27,7 +27,7 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the games that are already in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-Helper = Annotated[str | None, typer.Option("--helper", hidden=True, help="What to do for another process.")]
+Helper = Annotated[_processes.Role | None, typer.Option(hidden=True, parser=_processes.Role.of)]
 
 
 def main():
@@ -184,7 +184,7 @@ def list_parts(
 
 
 @contextlib.contextmanager
-def _begun(out: Path, resume: bool, helper: str | None):
+def _begun(out: Path, resume: bool, helper: _processes.Role | None):
     """JAX keeps what it compiles; results are not mixed with older ones unasked; other processes help."""
     if not resume and helper is None and any((out / "store").glob("*.parquet")):
         raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
@@ -206,7 +206,7 @@ def _begun(out: Path, resume: bool, helper: str | None):
 def _finish(study, quiet, helper, others, **options):
     if helper is not None:
         _processes.help_with(study, helper, options.get("slopes"))
-        return
+        os._exit(0)  # at once: somebody waits
     from .lab.report import write_figures, write_report  # here, so that what it needs is not missed after all games
 
     try:

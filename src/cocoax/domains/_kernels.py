@@ -29,23 +29,26 @@ def pays(matrix, *others) -> bool:
 
 
 @functools.cache
-def chosen(kernel: Callable, formula: Callable) -> Callable:
-    """The kernel on a GPU; but the formula, which says the same, elsewhere, in batches and in derivatives.
+def chosen(kernel: Callable, formula: Callable, in_batches: bool = False) -> Callable:
+    """The kernel on a GPU; but the formula, which says the same, elsewhere, in derivatives, and, unless the kernel is
+    made for it, in batches.
 
     One function for each pair: what JAX has traced and compiled for it is found again.
     """
 
+    @jax.jit
     def exact(*given):  # whenever it is traced
         with jax.default_matmul_precision("highest"):
             return formula(*given)
 
+    def either(*given):
+        return jax.lax.platform_dependent(*given, cuda=lambda *x: kernel(*x), default=exact)
+
+    alone = custom_vmap(either)
+
     @jax.custom_jvp
     def call(*given):
-        return alone(*given)
-
-    @custom_vmap
-    def alone(*given):
-        return jax.lax.platform_dependent(*given, cuda=lambda *x: kernel(*x), default=exact)
+        return either(*given) if in_batches else alone(*given)
 
     @alone.def_vmap
     def _(_, batched, *given):

@@ -10,13 +10,9 @@ from jaxtyping import Array, Float
 
 from .. import _tree as tree
 from ..errors import DomainError
-from . import _kernels
 from ._arguments import count, scalar
 from ._krylov import (
-    MOST_AT_ONCE,
     fixed_directions,
-    golub_kahan,
-    golub_kahan_at_once,
     lanczos,
     nudged,
     power,
@@ -36,6 +32,7 @@ from ._spectra import (
     symmetric_part,
     unless,
 )
+from ._steps import improved
 from .balls import L1Ball, rescale
 from .simplices import ProbabilitySimplex, UnitSimplex
 from .vertices import RankOne
@@ -107,8 +104,7 @@ class NuclearNormBall(AbstractSingular):
             left = unit(forward(first))
             left = power(lambda x: forward(unit(backward(x))), left, self.iterations - 1, unit)
             return left, unit(backward(left)), zero
-        at_once = self.iterations <= MOST_AT_ONCE and _kernels.pays(direction)
-        return _krylov_steps(self.iterations, at_once)(direction, first)
+        return improved(direction, first, self.iterations)
 
     def span(self, points, vertices: Any):
         return OfRankOne(points, vertices)
@@ -229,20 +225,6 @@ class UnitSpectrahedron(_AbstractTrace):
 
     def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
         super().__init__(n, trace, method, iterations)
-
-
-@functools.cache
-def _krylov_steps(count, at_once):
-    """matrix, v -> unit (u, v), better by so many Golub-Kahan steps, and whether the matrix is 0."""
-
-    def by_products(matrix, first):
-        forward, backward, zero = scaled_products(matrix, first)
-        return *golub_kahan(forward, backward, first, count), zero
-
-    def by_kernels(matrix, first):
-        return golub_kahan_at_once(functools.partial(_kernels.both, matrix), first, count)
-
-    return _kernels.chosen(by_kernels, by_products) if at_once else by_products
 
 
 @functools.partial(jax.jit, static_argnums=1)

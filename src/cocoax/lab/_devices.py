@@ -24,9 +24,15 @@ def spread(games: list) -> Spread:
     each = -(-len(games) // len(devices))
     used = -(-len(games) // each)
     repeated = games + [games[-1]] * (used * each - len(games))
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *repeated)
+    stacked = jax.tree.map(_stacked, *repeated)
     mesh = None if used == 1 else Mesh(np.array(devices[:used]), "games")
     return Spread(placed(stacked, None, mesh)[0], len(games), mesh)
+
+
+def _stacked(*leaves):
+    """Arrays in NumPy, for which nothing is compiled."""
+    plain = all(isinstance(leaf, jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves)
+    return jnp.asarray(np.stack(leaves)) if plain else jnp.stack(leaves)
 
 
 def placed(games, shared, mesh: Mesh | None):

@@ -1,61 +1,64 @@
-"""What a report shows, computed once, and what its learners are."""
+"""What a report shows, and what its learners are."""
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 import polars as pl
 
-from . import statistics
+from . import _rows, statistics
 from .figures import Rates, Style
+
+Changes = Mapping[tuple[str, str | None], Mapping[str, str]]  # of the learners that `one_by_one` names
 
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """Everything that is shown, of all problems or of one."""
+    """Everything that is shown, of all problems or of one; computed when it is first asked for."""
 
-    table: pl.DataFrame
-    summary: pl.DataFrame
-    curves: pl.DataFrame  # at each problem's largest horizon
-    slopes: pl.DataFrame
-    differences: pl.DataFrame
-    seconds: pl.DataFrame
-    learners: Mapping[str, Any]  # as the study was given them; of one problem, those that play it
+    stored: pl.DataFrame  # the games with their rows in the store, which is read once
     looks: dict[str, Style]
     rates: Rates
 
-    @classmethod
-    def of(cls, study, rates: Rates, looks) -> "Facts":
-        games = study.table()
-        curves = statistics.at_largest_horizon(statistics.over_rounds(study.curves(), games))
-        return cls(
-            games,
-            statistics.summary(games),
-            curves,
-            statistics.slopes(games),
-            statistics.differences(games),
-            study.seconds(),
-            study.learners,
-            looks,
-            rates,
-        )
-
     def about(self, problem: str) -> "Facts":
         """Those of one problem."""
-        frames = {
-            field.name: getattr(self, field.name).filter(pl.col("problem") == problem)
-            for field in dataclasses.fields(self)
-            if isinstance(getattr(self, field.name), pl.DataFrame)
-        }
-        of_problem = {
-            name: each[problem] if isinstance(each, Mapping) else each
-            for name, each in self.learners.items()
-            if not isinstance(each, Mapping) or problem in each
-        }
-        return dataclasses.replace(self, learners=of_problem, **frames)
+        return dataclasses.replace(self, stored=self.stored.filter(pl.col("problem") == problem))
+
+    @functools.cached_property
+    def table(self) -> pl.DataFrame:
+        return _rows.table(self.stored)
+
+    @functools.cached_property
+    def played(self) -> pl.DataFrame:
+        return statistics.played(self.table)
+
+    @functools.cached_property
+    def summary(self) -> pl.DataFrame:
+        return statistics.summary(self.table)
+
+    @functools.cached_property
+    def curves(self) -> pl.DataFrame:
+        """At each problem's largest horizon."""
+        last = statistics.at_largest_horizon(self.played)
+        here = self.stored.filter(pl.col("horizon").is_in(last["horizon"].unique().to_list()))
+        return statistics.over_rounds(_rows.curves(here), last)
+
+    @functools.cached_property
+    def slopes(self) -> pl.DataFrame:
+        return statistics.slopes(self.table)
+
+    @functools.cached_property
+    def differences(self) -> pl.DataFrame:
+        return statistics.differences(self.table)
+
+    @functools.cached_property
+    def seconds(self) -> pl.DataFrame:
+        return _rows.seconds(self.stored)
 
     @property
     def constrained(self) -> bool:
@@ -64,6 +67,15 @@ class Facts:
     @property
     def horizon(self) -> int:
         return max(self.table["horizon"])
+
+
+def one_by_one(learners: Mapping[str, Any]) -> dict[tuple[str, str | None], Any]:
+    """By name; where a name stands for another learner in each problem, by name and problem."""
+    found = {}
+    for name, learner in learners.items():
+        each = learner if isinstance(learner, Mapping) else {None: learner}
+        found |= {(name, problem): one for problem, one in each.items()}
+    return found
 
 
 def described(part) -> str:
@@ -79,13 +91,14 @@ def described(part) -> str:
 
 def arguments(part) -> dict[str, Any]:
     """What its class is to be given for an equal module; its fields, where that cannot be told from them."""
+    part = jax.device_get(part)  # comparing arrays of JAX would compile a program
     fields = _fields(part)
     try:
         given = {
             name: fields[name] if name in fields else getattr(part, name)
             for name in inspect.signature(type(part)).parameters
         }
-        again = type(part)(**given)
+        again = jax.device_get(type(part)(**given))
     except Exception:  # a class of the user's, which may need anything
         return fields
     return given if eqx.tree_equal(again, part) else fields

@@ -19,7 +19,8 @@ from .sources import Drawn, learner_key
 _MOST_BYTES = 2**32  # of the rounds of one call
 _SHARES = 16  # of an accelerator's memory: processes use it at a time, and each has what comes next there too
 _TOGETHER = 5  # horizons in one call on accelerators
-_SHORT = 1000  # rounds: to try out which kernels are fastest would take longer than it saves
+_SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
+_SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
 
 class Record(NamedTuple):
@@ -102,7 +103,7 @@ def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> C
     learner.check(first.problem)
     if len(jax.local_devices()) > 1:
         return lambda: None
-    program = _found(*_form_of(arguments), capacity_of(max(together)), None)
+    program = _found(*_form(jax.eval_shape(arguments)), capacity_of(max(together)), None)
     program.trace()
     return program.compiled
 
@@ -112,14 +113,15 @@ def _joined(records) -> Record:
     return Record(*map(np.concatenate, arrays), seconds=float(np.mean(seconds)))
 
 
-def _form(game):
+def _form(games):
     """What games must share to be played in one call: code, shapes and dtypes."""
-    return _form_of(lambda: game)
+    leaves, structure = jax.tree.flatten(games)
+    return structure, tuple(leaf if isinstance(leaf, jax.ShapeDtypeStruct) else _type(leaf) for leaf in leaves)
 
 
-def _form_of(make):
-    leaves, structure = jax.tree.flatten(jax.eval_shape(make))
-    return structure, tuple(leaves)
+def _type(leaf):
+    known = jax.typeof(leaf)
+    return jax.ShapeDtypeStruct(known.shape, known.dtype, weak_type=known.weak_type)
 
 
 def _arguments(learner, games, horizons, mesh):
@@ -182,7 +184,7 @@ class _Program:
                 self.trace()
                 assert self._lowered is not None
                 short = self._capacity <= _SHORT and jax.default_backend() == "gpu"
-                options: Any = {"xla_gpu_autotune_level": "0"} if short else None
+                options: Any = _SOON if short else None
                 self._compiled, self._lowered = self._lowered.compile(compiler_options=options), None
             return self._compiled
 

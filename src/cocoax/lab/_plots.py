@@ -26,7 +26,7 @@ def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], ra
     references = []
     for learner, exponent in rates.items():
         if learner in drawn and (found := reference(drawn[learner], exponent)) is not None:
-            x, y = (values.tolist() for values in found)
+            x, y = map(_numbers, found)
             references.append({"learner": learner, "x": x, "y": y, "colour": looks[learner].colour})
     spec = _spec(drawn, figure, looks, "horizon T", marked=True)
     return spec | {"references": references, "ticks": ticks(rows["horizon"])}
@@ -38,8 +38,8 @@ def over_rounds(rows: pl.DataFrame, figure: str, looks: dict[str, Style]) -> dic
 
 
 def as_json(data) -> str:
-    """For a script element: nothing in it can end the element, and what is not finite is null."""
-    return json.dumps(_finite(data), separators=(",", ":")).replace("<", "\\u003c")
+    """For a script element: nothing in it can end the element."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
@@ -54,7 +54,7 @@ def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
         "lines": [
             {
                 "learner": name,
-                **{part: values.tolist() for part, values in line._asdict().items()},
+                **{part: _numbers(values) for part, values in line._asdict().items()},
                 "colour": looks[name].colour,
                 "dash": PLOTLY_DASHES[looks[name].dash],
                 "symbol": SYMBOLS[looks[name].marker],
@@ -64,12 +64,6 @@ def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
     }
 
 
-def _finite(data):
-    match data:
-        case dict():
-            return {name: _finite(value) for name, value in data.items()}
-        case list() | tuple():
-            return [_finite(value) for value in data]
-        case float() if not math.isfinite(data):
-            return None
-    return data
+def _numbers(values):
+    """What is not finite is None, which JSON can say."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -7,6 +7,7 @@ from .._hindsight import Comparator
 from ._games import Record
 
 MARKS = 60  # rounds that a curve keeps at most
+GAME = ["problem", "learner", "horizon", "seed"]
 FIGURES = [
     "regret",
     "regret_upper",
@@ -65,6 +66,24 @@ def refused_rows(reasons: dict[str, str]) -> pl.DataFrame:
     """Rows without figures for games that could not be played, by key."""
     rows = [dict.fromkeys(SCHEMA) | {"key": key, "reason": reason} for key, reason in reasons.items()]
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def table(stored: pl.DataFrame) -> pl.DataFrame:
+    """Of games with their rows in the store: what was played, and the figures of the last round."""
+    return stored.select(*GAME, *FIGURES)
+
+
+def curves(stored: pl.DataFrame) -> pl.DataFrame:
+    """A row for each round that was kept of each game that could be played."""
+    lists = ["round", "regret", "violation", "multiplier"]
+    rows = stored.filter(pl.col("reason").is_null())
+    return rows.select(*GAME, *(pl.col(f"{x}_curve").alias(x) for x in lists)).explode(lists)
+
+
+def seconds(stored: pl.DataFrame) -> pl.DataFrame:
+    """Measured time of a round, by problem, learner and horizon."""
+    rows = stored.filter(pl.col("reason").is_null())
+    return rows.group_by(GAME[:-1], maintain_order=True).agg(pl.col("seconds").median())
 
 
 def _game_row(key, record: Record, i, against):

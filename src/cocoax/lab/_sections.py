@@ -1,12 +1,10 @@
 """The parts of a report's page, as HTML."""
 
-import math
 import re
-from collections.abc import Mapping
 from html import escape
 
 from . import _tables as tables
-from ._facts import Facts, changed, described
+from ._facts import Changes, Facts, described, one_by_one
 from ._page import cell, table
 from ._plots import against_horizon, over_rounds
 
@@ -24,7 +22,7 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "problem"
 
 
-def problem_section(name: str, address: str, facts: Facts, plots: dict) -> str:
+def problem_section(name: str, address: str, facts: Facts, changes: Changes, plots: dict) -> str:
     """Everything about one problem, whose `facts` these are; adds its plots to `plots`."""
     parts = [f'<section id="{address}"><h2>{escape(name)}</h2>']
     if not len(facts.summary):
@@ -40,16 +38,17 @@ def problem_section(name: str, address: str, facts: Facts, plots: dict) -> str:
     names = ("regret", "violation", "multiplier")[: 1 + 2 * facts.constrained]
     found = {x: over_rounds(facts.curves, x, facts.looks) for x in names}
     parts.append(f"<h3>Over the rounds, T = {facts.horizon}</h3>" + _plots(f"{address}-round", found, plots))
-    parts += [show(name, facts) for show in (tables.final, tables.paired, tables.certificate)]
+    parts += [tables.final(name, facts, changes), tables.paired(name, facts), tables.certificate(name, facts)]
     parts += [tables.unplayed(facts), tables.bad(facts)]
     return "\n".join([*parts, "</section>"])
 
 
-def learners_section(learners) -> str:
+def learners_section(learners, changes: Changes) -> str:
     """What each learner is, and which of its numbers are not the defaults."""
     rows = []
-    for name, learner in _one_by_one(learners):
-        other = ", ".join(f"<b>{escape(key)} = {escape(value)}</b>" for key, value in changed(learner).items())
+    for (name, problem), learner in one_by_one(learners).items():
+        other = ", ".join(f"<b>{escape(key)} = {escape(each)}</b>" for key, each in changes[name, problem].items())
+        name = name if problem is None else f"{name}, {problem}"
         rows.append(
             f"<tr>{cell('learner', escape(name))}{cell('parameters', f'<code>{escape(described(learner))}</code>')}"
             f"{cell('changed', other or 'none')}</tr>"
@@ -60,15 +59,6 @@ def learners_section(learners) -> str:
     )
     headers = [("learner", True), ("parameters", True), ("not the default", True)]
     return f'<section id="learners"><h2>Learners</h2>{text}{table(headers, rows, table="learners")}</section>'
-
-
-def _one_by_one(learners):
-    """Where a name stands for another learner in each problem, all of them."""
-    for name, learner in learners.items():
-        if isinstance(learner, Mapping):
-            yield from ((f"{name}, {problem}", each) for problem, each in learner.items())
-        else:
-            yield name, learner
 
 
 def _legend(looks):
@@ -89,7 +79,7 @@ def _legend(looks):
 def _plots(address, found, plots):
     figures = []
     for name, spec in found.items():
-        if not any(math.isfinite(y) for line in spec["lines"] for y in line["mean"]):
+        if not any(y is not None for line in spec["lines"] for y in line["mean"]):
             continue  # no comparator, no regret
         plots[f"{address}-{name}"] = spec
         figures.append(

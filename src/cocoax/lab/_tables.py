@@ -7,7 +7,7 @@ from html import escape
 import polars as pl
 
 from . import statistics
-from ._facts import Facts, changed
+from ._facts import Changes, Facts
 from ._page import cell, number, plus_minus, table
 
 FINAL = [
@@ -25,18 +25,20 @@ FINAL = [
 ]
 
 
-def final(problem: str, facts: Facts) -> str:
+def final(problem: str, facts: Facts, changes: Changes) -> str:
     """Every learner at the largest horizon."""
     rows = []
     seconds = dict(facts.seconds.filter(pl.col("horizon") == facts.horizon).select("learner", "seconds").iter_rows())
+    slopes = {(learner, x): found for _, learner, x, _, *found in facts.slopes.iter_rows()}
     for row in facts.summary.filter(pl.col("horizon") == facts.horizon).iter_rows(named=True):
         name = row["learner"]
-        mark = ' <a href="#learners" title="not the default parameters">†</a>' if changed(facts.learners[name]) else ""
+        other = changes[name, problem if (name, problem) in changes else None]
+        mark = ' <a href="#learners" title="not the default parameters">†</a>' if other else ""
         cells = [cell("learner", escape(name) + mark), cell("games", str(row["games"]), row["games"])]
         for figure in statistics.COMPARED:
             mean, half = row[f"{figure}_mean"], row[f"{figure}_half"]
             cells.append(cell(figure, plus_minus(mean, half), mean, half=half))
-        cells += [_slope(facts, name, "regret"), _slope(facts, name, "violation")]
+        cells += [_slope(facts, name, x, *slopes[name, x]) for x in ("regret", "violation")]
         cells += [cell(x, number(row[f"{x}_mean"]), row[f"{x}_mean"]) for x in statistics.SUMMARISED[3:]]
         micro = seconds[name] * 1e6
         rows.append(f'<tr data-learner="{escape(name)}">{"".join(cells)}{cell("time", number(micro, 3), micro)}</tr>')
@@ -50,9 +52,7 @@ def final(problem: str, facts: Facts) -> str:
     return head + table(FINAL, rows, sortable=True, table="final", problem=problem) + note
 
 
-def _slope(facts, learner, figure):
-    row = facts.slopes.row(by_predicate=(pl.col("learner") == learner) & (pl.col("figure") == figure), named=True)
-    slope, low, high = row["slope"], row["low"], row["high"]
+def _slope(facts, learner, figure, slope, low, high):
     notes = []
     if math.isfinite(slope):
         bounds = [number(each, 3) if math.isfinite(each) else "?" for each in (low, high)]
@@ -75,15 +75,15 @@ def paired(problem: str, facts: Facts) -> str:
     if len(scores) < 2:
         return ""
     best = scores.sort("score_mean", maintain_order=True)["learner"][0]
-    rows = []
+    rows, found = [], _differences_from(best, facts.differences)
     for other in scores["learner"]:
         if other == best:
             continue
         cells = [cell("learner", escape(other))]
         for figure in ("score", "regret", "violation"):
-            mean, half = _difference(facts.differences, figure, other, best)
+            mean, half = found[figure, other]
             cells.append(cell(figure, plus_minus(mean, half), mean, half=half))
-        mean, half = _difference(facts.differences, "score", other, best)
+        mean, half = found["score", other]
         told_apart = half > 0 or mean == 0  # not by one seed, nor by seeds that all have the same rounds
         verdict = ("yes" if abs(mean) > half else "no") if told_apart else "–"
         rows.append(f'<tr data-learner="{escape(other)}">{"".join(cells)}{cell("clear", verdict)}</tr>')
@@ -97,21 +97,22 @@ def paired(problem: str, facts: Facts) -> str:
     return text + table(headers, rows, sortable=True, table="differences", problem=problem, best=best)
 
 
-def _difference(differences, figure, learner, other):
-    """(mean, half) of learner - other, which is stored in one direction."""
-    rows = differences.filter(pl.col("figure") == figure)
-    for first, second, sign in ((learner, other, 1), (other, learner, -1)):
-        found = rows.filter((pl.col("learner") == first) & (pl.col("other") == second))
-        if len(found):
-            return sign * found["mean"][0], found["half"][0]
-    return math.nan, math.nan
+def _differences_from(best, differences):
+    """(mean, half) of learner - best, by figure and learner; each pair is stored in one direction."""
+    found = {}
+    for row in differences.iter_rows(named=True):
+        if row["other"] == best:
+            found[row["figure"], row["learner"]] = row["mean"], row["half"]
+        elif row["learner"] == best:
+            found[row["figure"], row["other"]] = -row["mean"], row["half"]
+    return found
 
 
 def certificate(problem: str, facts: Facts) -> str:
     """What proves the comparators."""
-    every = statistics.played(facts.table).unique(["horizon", "seed"], keep="first", maintain_order=True)
+    every = facts.played.unique(["horizon", "seed"], keep="first", maintain_order=True)
     every = every.filter(pl.col("comparator").is_not_null())
-    missing = statistics.played(facts.table).filter(pl.col("comparator").is_null())["seed"].n_unique()
+    missing = facts.played.filter(pl.col("comparator").is_null())["seed"].n_unique()
     warning = ""
     if missing:
         warning = (

@@ -2,14 +2,13 @@
 
 import contextlib
 import functools
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any, TypeVar
 
 import jax
 
-_COMPILING, _DRAWING = 3, 4
+_COMPILING, _DRAWING = 4, 4
 _T = TypeVar("_T")
 
 
@@ -36,25 +35,21 @@ def all_drawn(draw: Callable[[int], _T], seeds: Iterable[int]) -> list[_T]:
 def compiled_first(jobs: Mapping[Any, Callable[[], Callable[[], Any]]]) -> Iterator:
     """The names of jobs, each of which traces a program and returns what compiles it, as they are compiled.
 
-    What took long to trace takes long to compile, and to play: it comes first. On CPUs nothing is done.
+    Programs are compiled while others are traced. On CPUs nothing is done.
     """
     if jax.default_backend() == "cpu":
         return iter(jobs)
-    traced = sorted(((*_timed(job), name) for name, job in jobs.items()), key=lambda each: -each[0])
     pool = ThreadPoolExecutor(_COMPILING)
-    compiling = {_submitted(pool, to_compile): name for _, to_compile, name in traced}
+    compiling = {_submitted(pool, _traced(job)): name for name, job in jobs.items()}
     pool.shutdown(wait=False)
     return (compiling[done] for done in as_completed(compiling))
 
 
-def _timed(job) -> tuple[float, Callable[[], Any]]:
-    """Seconds, and what the job returns."""
-    began = time.perf_counter()
+def _traced(job) -> Callable[[], Any]:
     try:
-        to_compile = job()
+        return job()
     except Exception:  # will be met again when it is played
-        return 0.0, lambda: None
-    return time.perf_counter() - began, to_compile
+        return lambda: None
 
 
 @contextlib.contextmanager

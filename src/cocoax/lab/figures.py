@@ -1,6 +1,7 @@
 """Figures for papers and notebooks, with Matplotlib."""
 
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -112,6 +113,20 @@ def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=T
         if on_log_scale(panels[name], name, False):
             _logarithmic(axis, panels[name])
     return figure
+
+
+def saved(figure) -> Iterator[tuple[str, bytes]]:
+    """A figure as PNG and as PDF, with one layout: to find it takes as long as to draw."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)  # it measures texts for the layout, and knows their sizes when it draws
+    figure.set_dpi(200)
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine(None)
+    forms = {"png": {"pil_kwargs": {"compress_level": 1}}, "pdf": {"metadata": {"CreationDate": None}}}
+    for form, settings in forms.items():
+        figure.savefig(content := io.BytesIO(), format=form, dpi=figure.dpi, **settings)
+        yield form, content.getvalue()
 
 
 def plot(games: Mapping[str, Game] | Game, comparator=None):

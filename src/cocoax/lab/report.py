@@ -1,7 +1,8 @@
 """A study's report: one HTML page that works offline, tables, and figures for papers."""
 
+import contextlib
 import datetime
-import functools
+import gc
 import importlib.metadata
 import io
 import os
@@ -9,7 +10,7 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,18 @@ import polars as pl
 
 from .. import __version__
 from ..errors import LabError
-from ._facts import Facts
+from . import statistics
+from ._facts import Facts, changed, one_by_one
 from ._page import page, plus_minus
 from ._plots import as_json
 from ._sections import HOW_TO_READ, learners_section, problem_section, slug
-from .figures import Rates, draw_horizons, draw_rounds, styles
+from .figures import Rates, draw_horizons, draw_rounds, saved, styles
 from .store import write_whole
 
 if TYPE_CHECKING:
     from .study import Study
+
+KINDS = ("rounds", "horizons")  # of figures
 
 
 def write_report(
@@ -57,41 +61,58 @@ def write_report(
     addresses = _addresses(study.sources)
     title = title or "A comparison of learners"
     plots: dict = {}
+    changes = {which: changed(learner) for which, learner in one_by_one(study.learners).items()}
+    problems = {name: facts.about(name) for name in addresses}
     body = "\n".join(
         [
             _head(study, title, notes, addresses),
-            *(problem_section(name, at, facts.about(name), plots) for name, at in addresses.items()),
-            learners_section(study.learners),
+            *(problem_section(name, at, problems[name], changes, plots) for name, at in addresses.items()),
+            learners_section(study.learners, changes),
             _origin(study, command or shlex.join(sys.argv)),
         ]
     )
     if figures:
-        _write_figures(study, study.sources, facts)
-    _write(study.out / "table.parquet", facts.table.write_parquet)
-    _write(study.out / "table.csv", facts.table.write_csv)
-    _write(study.out / "table.tex", lambda file: file.write(latex(facts).encode()))
+        _write_figures(study, problems, KINDS)
+    facts.table.write_parquet(parquet := io.BytesIO())
+    _write(study.out / "table.parquet", parquet.getvalue())
+    _write(study.out / "table.csv", facts.table.write_csv().encode())
+    _write(study.out / "table.tex", latex(problems).encode())
     text = page(title, body, as_json(plots), plotly.offline.get_plotlyjs())
-    return _write(study.out / "report.html", lambda file: file.write(text.encode()))
+    return _write(study.out / "report.html", text.encode())
 
 
-def write_figures(study: "Study", problems: Iterable[str], slopes: Mapping[str, Any] | None = None) -> None:
-    """Those that `write_report` would write, of some problems."""
-    _write_figures(study, problems, _facts(study, slopes))
+def write_figures(
+    study: "Study", problems: Iterable[str], slopes: Mapping[str, Any] | None = None, kinds: Sequence[str] = KINDS
+) -> None:
+    """Those that `write_report` would write, of some problems and kinds, so that several processes can share them."""
+    facts = _facts(study, slopes)
+    _write_figures(study, {name: facts.about(name) for name in problems}, kinds)
 
 
-def latex(facts: Facts) -> str:
-    """The final figures as a table for `booktabs`."""
+def prepare(*, figures: bool = True) -> None:
+    """Load what a report needs, and draw a figure that nobody sees: what a process can do while others still play."""
+    statistics.half_width(1.0, 2)
+    if figures:
+        names = [f"{figure}_{part}" for figure in ("regret", "violation") for part in ("mean", "low", "high")]
+        ends = {"learner": ["any", "any"], "horizon": [1, 1000], **{name: [1e-3, 1e3] for name in names}}
+        list(saved(draw_horizons(pl.DataFrame(ends), styles(["any"]), {"regret": {}, "violation": {}})))
+
+
+def latex(problems: Mapping[str, Facts]) -> str:
+    """The final figures of each problem as a table for `booktabs`."""
     lines = [
         "% \\usepackage{booktabs}",
         "\\begin{tabular}{lrrrrr}",
         "\\toprule",
         "learner & regret & violation & score & slope & LMOs a round \\\\",
     ]
-    final = facts.summary.filter(pl.col("horizon") == pl.col("horizon").max().over("problem"))
-    regret_slopes = facts.slopes.filter(pl.col("figure") == "regret").drop("figure")
-    final = final.join(regret_slopes, on=["problem", "learner"], how="left", maintain_order="left")
-    for (problem, horizon), rows in final.group_by("problem", "horizon", maintain_order=True):
-        lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{_tex(str(problem))}, $T={horizon}$}} \\\\"]
+    for problem, facts in problems.items():
+        if not len(facts.summary):
+            continue
+        horizon = facts.summary["horizon"].max()
+        slopes = facts.slopes.filter(figure="regret").drop("problem", "figure")
+        rows = facts.summary.filter(horizon=horizon).join(slopes, on="learner", how="left", maintain_order="left")
+        lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{_tex(problem)}, $T={horizon}$}} \\\\"]
         for row in rows.iter_rows(named=True):
             found = [_pm(row[f"{name}_mean"], row[f"{name}_half"]) for name in ("regret", "violation", "score")]
             plain = [_pm(row[name], float("nan"), ".2f") for name in ("slope", "lmo_calls_mean")]
@@ -113,7 +134,8 @@ def _tex(text: str) -> str:
 
 
 def _facts(study, slopes) -> Facts:
-    return Facts.of(study, _rates(slopes or {}, study.learners), styles(study.learners))
+    rates, looks = _rates(slopes or {}, study.learners), styles(study.learners)
+    return Facts(study._stored(), looks, rates)
 
 
 def _rates(slopes, learners) -> Rates:
@@ -175,32 +197,40 @@ def _origin(study, command):
     return f'<section id="origin"><h2>How this was made</h2><dl class="facts">{items}</dl></section>'
 
 
-def _write_figures(study, problems, facts: Facts):
+def _write_figures(study, problems: Mapping[str, Facts], kinds):
     addresses = _addresses(study.sources)
-    for name in problems:
-        for kind, figure in _drawn(facts.about(name)).items():
-            for form, settings in {"png": {"dpi": 200}, "pdf": {"metadata": {"CreationDate": None}}}.items():
-                save = functools.partial(figure.savefig, format=form, **settings)
-                _write(study.out / "figures" / f"{addresses[name]}-{kind}.{form}", save)
-                figure.set_layout_engine("none")  # the other form has the same
+    for name, facts in problems.items():
+        with _undisturbed():
+            for kind, figure in _drawn(facts, kinds):
+                for form, content in saved(figure):
+                    _write(study.out / "figures" / f"{addresses[name]}-{kind}.{form}", content)
 
 
-def _drawn(facts: Facts) -> dict[str, Any]:
-    """Of one problem, by kind."""
-    if not len(facts.summary):
-        return {}
-    options = {"constrained": facts.constrained}
-    found = {"rounds": draw_rounds(facts.curves, facts.looks, **options)}
-    if facts.summary["horizon"].n_unique() > 1:
-        found["horizons"] = draw_horizons(facts.summary, facts.looks, facts.rates, **options)
-    return found
+@contextlib.contextmanager
+def _undisturbed():
+    """Without collections of garbage, each of which looks at all that JAX has loaded."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
-def _write(path: Path, save: Callable[[io.BytesIO], Any]) -> Path:
-    save(content := io.BytesIO())
+def _drawn(facts: Facts, kinds) -> Iterator[tuple[str, Any]]:
+    """Of one problem, those of these kinds that have something to show."""
+    horizons = facts.played["horizon"].n_unique()
+    if "rounds" in kinds and horizons:
+        yield "rounds", draw_rounds(facts.curves, facts.looks, constrained=facts.constrained)
+    if "horizons" in kinds and horizons > 1:
+        yield "horizons", draw_horizons(facts.summary, facts.looks, facts.rates, constrained=facts.constrained)
+
+
+def _write(path: Path, content: bytes) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LabError(f"cannot write into {path.parent}: {error.strerror}; give the Study another out=") from None
-    write_whole(path, content.getvalue())
+    write_whole(path, content)
     return path

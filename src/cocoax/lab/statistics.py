@@ -4,6 +4,7 @@ All take `Study.table()` and leave out games that could not be played or that we
 (an interval from one seed, the slope of something negative) is NaN. The same table gives the same bits.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -82,15 +83,13 @@ def differences(table: pl.DataFrame) -> pl.DataFrame:
     """
     rows = []
     for (problem, horizon), games in at_largest_horizon(table).group_by("problem", "horizon", maintain_order=True):
-        by_learner = {name: group for (name,), group in played(games).group_by("learner", maintain_order=True)}
-        for first, second in itertools.combinations(by_learner, 2):
-            pairs = by_learner[first].join(by_learner[second], on="seed", suffix="_other", maintain_order="left")
-            for figure in COMPARED:
-                difference = (pairs[figure] - pairs[f"{figure}_other"]).drop_nulls().to_numpy()
-                n = len(difference)
-                mean = float(difference.mean()) if n else np.nan
-                half = float(half_width(difference.std(ddof=1), n)) if n > 1 else np.nan
-                rows.append((problem, horizon, figure, first, second, n, mean, half))
+        learners, values = _by_learner_and_seed(games)
+        pairs = list(itertools.combinations(range(len(learners)), 2))
+        first, second = np.array(pairs, int).reshape(-1, 2).T
+        found = _mean_and_interval(values[first] - values[second])
+        for pair, *of_pair in zip(pairs, *(each.tolist() for each in found)):
+            names = [learners[i] for i in pair]
+            rows += [(problem, horizon, figure, *names, *each) for figure, *each in zip(COMPARED, *of_pair)]
     schema = {"problem": pl.String, "horizon": pl.Int64, "figure": pl.String, "learner": pl.String, "other": pl.String}
     return pl.DataFrame(rows, {**schema, "games": pl.Int64, "mean": pl.Float64, "half": pl.Float64}, orient="row")
 
@@ -110,12 +109,34 @@ def _mean_and_band(figure):
     return [each.fill_null(np.nan).alias(f"{figure}_{name}") for name, each in found.items()]
 
 
+def _by_learner_and_seed(games):
+    """(learners, values) of one problem and horizon: for each learner, figure and seed, NaN where there is none."""
+    groups = {name: group for (name,), group in played(games).group_by("learner", maintain_order=True)}
+    seeds = {seed: place for place, seed in enumerate(games["seed"].unique(maintain_order=True))}
+    values = np.full((len(groups), len(COMPARED), len(seeds)), np.nan)
+    for found, group in zip(values, groups.values()):
+        found[:, [seeds[seed] for seed in group["seed"]]] = group.select(COMPARED).to_numpy().T
+    return list(groups), values
+
+
+def _mean_and_interval(values):
+    """(how many there are, mean, half of its interval) along the last axis, without NaN."""
+    known = ~np.isnan(values)
+    n = known.sum(-1)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(known, values, 0).sum(-1) / n
+        deviation = (np.where(known, values - mean[..., None], 0) ** 2).sum(-1) / (n - 1)
+        return n, mean, half_width(deviation**0.5, n)
+
+
 def _by_seed_and_horizon(games, figure):
     """(horizons, values): a row for each seed that was played at every horizon."""
-    games = games.filter(pl.col(figure).is_not_null())
-    horizons = games["horizon"].unique().sort()
-    whole = games.filter(pl.len().over("seed") == len(horizons)).sort("seed", "horizon")
-    return horizons.to_numpy(), whole[figure].to_numpy().reshape(-1, len(horizons))
+    games = games.select("seed", "horizon", figure).drop_nulls()
+    seeds, row = np.unique(games["seed"].to_numpy(), return_inverse=True)
+    horizons, column = np.unique(games["horizon"].to_numpy(), return_inverse=True)
+    values = np.empty((len(seeds), len(horizons)))
+    values[row, column] = games[figure].to_numpy()
+    return horizons, values[np.bincount(row, minlength=len(seeds)) == len(horizons)]
 
 
 def _slope_with_interval(horizons, values, resamples):
@@ -124,13 +145,18 @@ def _slope_with_interval(horizons, values, resamples):
     slope = float(_slope(horizons, values.mean(0)))
     if len(values) < 2:
         return slope, np.nan, np.nan
-    picks = np.random.default_rng(0).integers(len(values), size=(resamples, len(values)))
-    means = values[picks].mean(1)
+    means = values.take(_picks(len(values), resamples).T, axis=0).mean(0)
     positive = (means > 0).all(1)
     found = _slope(horizons, np.where(positive[:, None], means, 1.0))
     low = np.quantile(np.where(positive, found, -np.inf), (1 - LEVEL) / 2, method="lower")
     high = np.quantile(np.where(positive, found, np.inf), (1 + LEVEL) / 2, method="higher")
     return slope, float(low), float(high)
+
+
+@functools.lru_cache(maxsize=8)
+def _picks(seeds, resamples):
+    """Always the same."""
+    return np.random.default_rng(0).integers(seeds, size=(resamples, seeds))
 
 
 def _slope(horizons, means):

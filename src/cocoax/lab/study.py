@@ -1,5 +1,6 @@
 """Many games: every learner on every problem, against the same rounds."""
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,11 +15,12 @@ from .. import _check as check
 from .._fingerprint import fingerprint
 from ..errors import LabError
 from ..learners.base import AbstractLearner
+from . import _rows
 from ._arguments import named, numbers, of_problem
 from ._comparators import comparators, wait_for
 from ._games import calls
 from ._parts import Planned, blamed, parts, told
-from ._rows import FIGURES, game_rows, refused_rows
+from ._rows import game_rows, refused_rows
 from ._threads import ahead
 from .progress import Reporter
 from .sources import as_source
@@ -88,14 +90,21 @@ class Study:
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
 
     @functools.cached_property
+    def device(self) -> str:
+        """Which kind plays."""
+        return jax.default_backend()
+
+    @functools.cached_property
     def plan(self) -> list[Planned]:
         """All games, in the order of the table."""
         sources = {name: fingerprint(each) for name, each in self.sources.items()}
         return [
-            Planned(problem, learner, horizon, seed, self._key("game", sources[problem], played, horizon, seed))
+            Planned(problem, learner, horizon, seed, f"{key}-{horizon}-{seed}")
             for problem in self.sources
             for learner in self.learners
-            for played in [fingerprint(each) for each in [self.learner(learner, problem)] if each is not None]
+            for played in [self.learner(learner, problem)]
+            if played is not None
+            for key in [self._key("game", self.device, sources[problem], played)]
             for horizon in self.horizons[problem]
             for seed in self.seeds
         ]
@@ -137,19 +146,15 @@ class Study:
 
     def table(self) -> pl.DataFrame:
         """One row a game that was played: what was played, and the figures of its last round. Always the same."""
-        return self._stored().select("problem", "learner", "horizon", "seed", *FIGURES)
+        return _rows.table(self._stored())
 
     def curves(self) -> pl.DataFrame:
         """Regret, violation and multiplier over the rounds, thinned, for every game."""
-        lists = ["round", "regret", "violation", "multiplier"]
-        rows = self._stored().filter(pl.col("reason").is_null())
-        rows = rows.select("problem", "learner", "horizon", "seed", *(pl.col(f"{x}_curve").alias(x) for x in lists))
-        return rows.explode(lists)
+        return _rows.curves(self._stored())
 
     def seconds(self) -> pl.DataFrame:
         """Measured time of a round in a batch, without compilation, by problem, learner and horizon."""
-        rows = self._stored().filter(pl.col("reason").is_null())
-        return rows.group_by("problem", "learner", "horizon", maintain_order=True).agg(pl.col("seconds").median())
+        return _rows.seconds(self._stored())
 
     def report(self, **options) -> Path:
         """Figures, tables and one HTML page in `out`; returns the page's path."""
@@ -168,8 +173,7 @@ class Study:
 
     def _key(self, *parts):
         random = jax.config.jax_default_prng_impl, jax.config.jax_threefry_partitionable  # pyright: ignore
-        device = jax.default_backend() if parts[0] == "game" else "cpu", str(jnp.result_type(float))
-        return fingerprint(__version__, jax.__version__, random, device, self.tol, *parts)
+        return fingerprint(__version__, jax.__version__, random, str(jnp.result_type(float)), self.tol, *parts)
 
     def _run_part(self, part, reporter):
         """Games are kept as soon as their comparators are known, which other processes may still be looking for."""
@@ -199,7 +203,8 @@ class Study:
             if self.store.keys("game") >= wanted:  # by another process
                 continue
             try:
-                records = batch.play_together(self.learner(learner, name), horizons)
+                with self.store.turn() if self._patient else contextlib.nullcontext():
+                    records = batch.play_together(self.learner(learner, name), horizons)
             except Exception as error:  # the learner's own, or the problem's: the others go on
                 self.refused |= dict.fromkeys(wanted, told(error))
                 continue
@@ -218,8 +223,8 @@ class Study:
         return others
 
     def _comparator_keys(self, name, seeds, horizons):
-        source = fingerprint(self.sources[name])
-        return {(seed, T): self._key("comparator", source, T, seed) for T in horizons for seed in seeds}
+        key = self._key("comparator", self.sources[name])
+        return {(seed, T): f"{key}-{T}-{seed}" for T in horizons for seed in seeds}
 
     def _comparators(self, name, drawn, keys, reporter):
         """By seed and horizon, from the store where they are there."""

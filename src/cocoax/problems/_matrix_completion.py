@@ -39,7 +39,7 @@ def _subset(key, n, size):
 class _Rounds(eqx.Module):
     truth: Float[Array, "rows cols"]
     drift: Float[Array, "rows cols"]  # E[exposure]
-    noise: float = eqx.field(static=True)
+    noise: Float[Array, ""]
     budget: Float[Array, ""]
     observed: int = eqx.field(static=True)
 
@@ -101,6 +101,6 @@ def matrix_completion(key, *, rows=50, cols=50, radius=5.0, observed=100, rank=N
             Regularity(max(radius + 1, 1.0), 1.0, values, norm=float("inf")),
         ),
     )
-    sampler = Sampler(_Rounds(truth, drift, 0.5 if binding else 1.0, budget, observed))
+    sampler = Sampler(_Rounds(truth, drift, jnp.asarray(0.5 if binding else 1.0, truth.dtype), budget, observed))
     expected = _Expected(drift, budget)
     return Instance(problem, sampler, None if binding else truth, expected)
