@@ -10,6 +10,7 @@ import pytest
 
 import cocoax as cx
 from cocoax import _processes, cli
+from cocoax._shares import Share
 from cocoax.lab import Study, _comparators, catalogue, guarantees, paper, report
 from cocoax.lab.sources import Drawn
 
@@ -32,6 +33,12 @@ name = "Stay"
 name = "Blocks"
 primal = "OCG"
 """
+
+
+@pytest.fixture(autouse=True)
+def settings():
+    yield
+    jax.config.update("jax_threefry_gpu_kernel_lowering", False)
 
 
 @pytest.fixture
@@ -64,6 +71,9 @@ def test_python_and_toml_describe_the_same_race(run, tmp_path):
     assert run("race", tmp_path / "race.toml", "--out", out, "--resume", "--quiet").status == 0
 
 
+WHERE = ("alone", "team")
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypatch, lost):
     """As beside a GPU, on the CPU: the table and the figures are those of one process, even if the helpers are lost."""
@@ -74,7 +84,7 @@ def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypat
     monkeypatch.setattr(_processes, "_cores", lambda: range(16))
     monkeypatch.setattr(_processes, "_settle", lambda role: None)
     monkeypatch.setattr(_processes, "_PLAYING", 2)
-    monkeypatch.setattr(_processes, "_COMPARING", 1)
+    monkeypatch.setattr(_processes, "_COMPARING", 2)
     if lost:
         monkeypatch.setattr(sys, "executable", "false")
         monkeypatch.setattr(_comparators, "_PATIENCE", 0.2)
@@ -93,10 +103,45 @@ def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypat
     assert run("race", tmp_path / "race.py", "--out", tmp_path / "team", "--quiet").status == 0
     assert drawn == [False]
     assert runs == [((0, 2), 48), (None, 24 if lost else 0)]
-    alone, team = (pl.read_parquet(tmp_path / each / "table.parquet") for each in ("alone", "team"))
+    alone, team = (pl.read_parquet(tmp_path / each / "table.parquet") for each in WHERE)
     assert team.equals(alone)
-    figures = [sorted(file.name for file in (tmp_path / each / "figures").iterdir()) for each in ("alone", "team")]
-    assert figures[0] == figures[1] and len(figures[0]) == 4
+    alone, team = ({file.name: file.read_bytes() for file in (tmp_path / each / "figures").iterdir()} for each in WHERE)
+    assert team == alone and len(alone) == 4
+
+
+def test_those_who_compare_draw_a_part_of_the_figures_each(tmp_path, monkeypatch):
+    study = Study(
+        {"a": cx.problems.simplex, "b": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10], [0], tmp_path
+    )
+    drawn = []
+    monkeypatch.setattr(Study, "missing", lambda study: [])
+    monkeypatch.setattr(report, "draw_once", lambda: None)
+    monkeypatch.setattr(
+        report, "write_figures", lambda study, problems, slopes, kinds: drawn.append((*problems, *kinds))
+    )
+    for first in range(5):
+        _processes._draw(study, None, Share(first, 5))
+    assert drawn == [("a", "rounds"), ("a", "horizons"), ("b", "rounds"), ("b", "horizons")]
+
+
+def test_short_games_use_a_kernel_for_random_numbers():
+    for longest in (1001, 1000):
+        study = Study({"a": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10, longest], [0])
+        _processes._use_kernel_for_random_numbers(study)
+        assert jax.config.jax_threefry_gpu_kernel_lowering == (longest == 1000)  # type: ignore[attr-defined]
+
+
+def test_nobody_waits_for_ever_for_players(monkeypatch):
+    study = Study({"a": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10], [0])
+    monkeypatch.setattr(_processes, "_PATIENCE", 0.2)
+    _processes._wait_for(study, [SimpleNamespace(poll=lambda: None)])
+    assert study.missing()
+
+
+def test_helpers_are_not_for_users(run, tmp_path, monkeypatch):
+    (tmp_path / "race.py").write_text(RACE)
+    monkeypatch.delenv("COCOAX_PARENT", raising=False)
+    refused(run("race", tmp_path / "race.py", "--out", tmp_path / "out", "--helper", "play,0,1"), "leave it out")
 
 
 def test_reproduce_small(run, tmp_path, monkeypatch):

@@ -209,14 +209,14 @@ def directions(*shape):
     return jax.vmap(unit)(drawn(*shape, seed=3))
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-33, 1.0, 1e30, 7e37])
+@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e-33, 1.0, 1e30, 7e37])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 50), (17, 3), (50, 50), (64, 33)])
 def test_steps_in_registers_are_golub_kahan_at_any_scale(shape, scale):
     matrices, firsts = drawn(3, *shape), directions(3, shape[1])
     left, right, zero = steps_in_registers(jnp.float32(scale) * matrices, firsts)
     expected = [_steps._by_products(4)(*pair) for pair in zip(matrices, firsts)]
-    assert zero.tolist() == [scale == 0] * 3
-    if scale:
+    assert zero.tolist() == [scale < 1e-38] * 3
+    if scale > 1e-38:
         np.testing.assert_allclose(left, jnp.stack([each[0] for each in expected]), atol=5e-6)  # 1e-6 measured
         np.testing.assert_allclose(right, jnp.stack([each[1] for each in expected]), atol=5e-6)
 
@@ -235,7 +235,7 @@ def test_any_number_of_steps_in_registers(steps):
 def test_low_rank_and_nan_in_registers():
     one = jnp.outer(drawn(20, seed=1), drawn(30, seed=2))
     matrices = jnp.stack([one, jnp.eye(20, 30, dtype=jnp.float32), one.at[3, 4].set(jnp.nan)])
-    left, right, zero = steps_in_registers(matrices, directions(3, 30))
+    left, right, zero = steps_in_registers(matrices, directions(3, 30), steps=7)
     assert left[0] @ one @ right[0] == pytest.approx(float(jnp.linalg.norm(one)), rel=2e-6)
     assert left[1] @ matrices[1] @ right[1] == pytest.approx(1, rel=2e-6)
     assert jnp.isnan(left[2]).any() and not zero.any()
@@ -250,7 +250,7 @@ def test_answers_for_small_matrices_come_from_registers(monkeypatch):
     slope = jax.grad(lambda matrix: ball.lmo(matrix, guess).dot(matrix))
     steps = functools.partial(_small.golub_kahan, interpret=True)
     with monkeypatch.context() as gpu:
-        gpu.setattr(_small, "pays", lambda matrix: True)
+        gpu.setattr(_small, "pays", lambda matrix, steps: True)
         gpu.setattr(_small, "golub_kahan", steps)
         gpu.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
         answers = jax.vmap(ball.lmo, (0, None))
@@ -264,10 +264,34 @@ def test_answers_for_small_matrices_come_from_registers(monkeypatch):
 
 def test_registers_are_for_small_matrices_on_a_single_gpu(monkeypatch):
     small = jnp.zeros((50, 64), jnp.float32)
-    assert not _small.pays(small)
+    assert not _small.pays(small, 4)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(jax, "device_count", lambda: 1)
-    assert _small.pays(small) and not _small.pays(jnp.zeros((50, 65), jnp.float32))
-    assert not _small.pays(jnp.zeros((50, 64), jnp.bfloat16))
+    assert _small.pays(small, 4) and not _small.pays(small, 9)  # nine steps would be a long program
+    assert not _small.pays(jnp.zeros((50, 65), jnp.float32), 4)
+    assert not _small.pays(jnp.zeros((50, 64), jnp.bfloat16), 4)
     monkeypatch.setattr(jax, "device_count", lambda: 2)
-    assert not _small.pays(small)
+    assert not _small.pays(small, 4)
+
+
+def lowered_for_a_gpu(function, *shapes):
+    given = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    return jax.jit(function).trace(*given).lower(lowering_platforms=("cuda",)).as_text()
+
+
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 64), (50, 50), (64, 33)])
+def test_small_kernels_can_be_made_for_a_gpu(m, n):
+    steps = functools.partial(_small.golub_kahan, steps=4)
+    assert "triton" in lowered_for_a_gpu(steps, (m, n), (n,))
+    assert "triton" in lowered_for_a_gpu(jax.vmap(jax.vmap(steps)), (2, 3, m, n), (2, 3, n))
+
+
+def test_large_kernels_can_be_made_for_a_gpu():
+    m, n, k = 70, 1100, 9
+    assert "triton" in lowered_for_a_gpu(lambda *given: _kernels.both(*given)[:2], (m, n), (n,))
+    assert "triton" in lowered_for_a_gpu(_kernels.products, (m, n), (m, n), (k, m), (k, n))
+
+    def sums(one, other, left, right, scale, weights):
+        return _kernels.sums(one, other, RankOne(left, right, scale), tuple(weights))
+
+    assert "triton" in lowered_for_a_gpu(sums, (m, n), (m, n), (k, m), (k, n), (k,), (3, k + 2))

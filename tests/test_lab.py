@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import jax
@@ -16,14 +17,15 @@ import pytest
 from scipy import stats
 
 import cocoax as cx
+from cocoax import _shares
 from cocoax._fingerprint import fingerprint
+from cocoax._shares import Share, turn
 from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study, _comparators, _games, statistics
 from cocoax.lab._games import capacity_of
 from cocoax.lab.progress import Reporter
-from cocoax.lab.sources import learner_key
+from cocoax.lab.sources import Drawn, learner_key
 from cocoax.lab.store import Store
-from cocoax.lab.study import Share
 
 PROBLEM = functools.partial(cx.problems.simplex, n=4)
 LEARNERS = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "PDMFW": cx.learners.PDMFW()}
@@ -129,6 +131,37 @@ def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypa
     monkeypatch.setattr(_comparators, "_PATIENCE", 0.2)  # where nobody compares, one does it oneself
     alone = small(tmp_path / "alone", learners={"stay": LEARNERS["stay"]}).run(quiet=True, share=Share(0, 1))
     assert alone.table().equals(finished.table().filter(pl.col("learner") == "stay"))
+
+
+def test_processes_play_in_turn(tmp_path):
+    """Whoever shares the work waits; a study alone does not."""
+    learners = {"stay": LEARNERS["stay"]}
+    shared = small(tmp_path, learners=learners)
+    shared.compare(Share(0, 1))
+    with turn(tmp_path):
+        other = threading.Thread(target=shared.run, kwargs={"quiet": True, "share": Share(0, 1)})
+        other.start()
+        small(tmp_path / "alone", learners=learners).run(quiet=True)
+        other.join(1.0)
+        assert other.is_alive() and len(shared.missing()) == 6
+    other.join(60.0)
+    assert not other.is_alive() and not shared.missing()
+
+
+def test_nobody_waits_for_ever_for_a_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr(_shares, "_PATIENCE", 0.1)
+    with turn(tmp_path), turn(tmp_path):
+        pass
+    (tmp_path / "unlockable" / ".turn").mkdir(parents=True)
+    with turn(tmp_path / "unlockable"):
+        pass
+
+
+def test_games_but_not_comparators_depend_on_the_device():
+    here, there = small(), small()
+    there.device = "another"
+    assert not {game.key for game in here.plan} & {game.key for game in there.plan}
+    assert here._comparator_keys("simplex", [0], [8]) == there._comparator_keys("simplex", [0], [8])
 
 
 def test_one_compilation_serves_all_horizons():
@@ -394,3 +427,25 @@ def test_stores_that_cannot_be_used(tmp_path):
     (tmp_path / "torn" / f"{cx.__version__}-game-1.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(cx.LabError, match="damaged"):
         Store(tmp_path / "torn").read("game")
+
+
+def test_rows_are_read_once_each_whatever_their_columns(tmp_path):
+    store = Store(tmp_path / "a[1]*")
+    store.append("game", pl.DataFrame({"key": ["a", "b"], "x": [1.0, 2.0]}))
+    store.append("game", pl.DataFrame({"key": ["b", "c"], "x": [2.0, 3.0]}))
+    assert dict(store.read("game").sort("key").iter_rows()) == {"a": 1, "b": 2, "c": 3}
+    store.append("game", pl.DataFrame({"key": ["d"], "y": [4]}))
+    found = store.read("game").sort("key")
+    assert found["key"].to_list() == ["a", "b", "c", "d"] and found["y"].to_list() == [None, None, None, 4]
+    assert store.keys("game") == {"a", "b", "c", "d"}
+
+
+def test_what_is_compiled_ahead_is_what_is_played():
+    """Also where a problem holds numbers without a type of their own."""
+    loss = jax.tree_util.Partial(lambda weight, x, r: weight * jnp.vdot(r, x), jnp.asarray(0.5))
+    drawn = Drawn(cx.Problem(cx.domains.ProbabilitySimplex(3), loss), jnp.ones((10, 3)), None)
+    assert any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(drawn))
+    _games._program.cache_clear()
+    _games.traced_for(drawn, 2, LEARNERS["stay"], [8])()
+    _games.Batch([drawn, drawn], [0, 1]).play(LEARNERS["stay"], 8)
+    assert _games._program.cache_info().currsize == 1

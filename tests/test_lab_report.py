@@ -24,7 +24,7 @@ from cocoax.lab._facts import changed, described
 from cocoax.lab._games import Batch
 from cocoax.lab._rows import FIGURES
 from cocoax.lab.figures import draw_horizons, plot, styles
-from cocoax.lab.report import prepare, write_figures, write_report
+from cocoax.lab.report import draw_once, write_figures, write_report
 from cocoax.primal import perturbation
 
 HORIZONS, SEEDS = [10, 20, 40], [0, 1, 2, 3]
@@ -402,7 +402,7 @@ def test_figures_one_by_one_are_those_of_the_report(study, report, tmp_path, mon
     drawn = {path.name: path.read_bytes() for path in (report.parent / "figures").iterdir()}
     elsewhere = types.SimpleNamespace(**{**vars(study), "out": tmp_path, "_stored": study._stored})
     slopes = {"DPP": (0.25, 0.5), "PDOGD, tuned": (0.5, 0.75)}
-    prepare()
+    draw_once()
     for kind, needless in (("rounds", "summary"), ("horizons", "over_rounds")):
         with monkeypatch.context() as patch:
             patch.setattr(statistics, needless, lambda *_: pytest.fail("not in this figure"))

@@ -7,73 +7,76 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._shares import Share
+from .errors import LabError
 
 if TYPE_CHECKING:
     from .lab.study import Study
 
 _WORTH_HELP = 20_000  # rounds
 _PATIENCE = 60.0  # seconds
-_SHORT = 1000  # rounds
 _PARENT = "COCOAX_PARENT"  # in the environment: whose helper this is
 _PLAYING, _COMPARING = 4, 5  # processes beside an accelerator: tracing takes longer than playing
 
 
 class Role(NamedTuple):
-    """What a helper does, "play", "play backwards" or "compare", and which part of it."""
+    """What a helper does, "play", "play backwards" or "compare", and its share of it."""
 
     what: str
-    first: int = 0
-    among: int = 1
+    share: Share = Share(0, 1)
 
     @classmethod
     def of(cls, text: str) -> "Role":
         """From the command line."""
-        what, first, among = text.split(",")
-        return cls(what, int(first), int(among))
+        what, *numbers = text.split(",")
+        return cls(what, Share(*map(int, numbers)))
 
     def __str__(self):
-        return ",".join(map(str, tuple(self)))
+        return ",".join(map(str, (self.what, *self.share)))
 
 
-class Team:
-    """Processes beside an accelerator that do this command's work with this one, and end with it."""
+class Team(NamedTuple):
+    """Processes beside an accelerator that do this command's work with this one."""
 
-    def __init__(self, until: contextlib.ExitStack):
-        playing = (Role("play", i, _PLAYING) for i in range(1, _PLAYING))
-        comparing = (Role("compare", i, _COMPARING) for i in range(_COMPARING))
-        self.playing = until.enter_context(_helpers(playing))
-        self._comparing = until.enter_context(_helpers(comparing, JAX_PLATFORMS="cpu"))
+    playing: Sequence[subprocess.Popen]
+    comparing: Sequence[subprocess.Popen]
 
     def draw(self, device: str) -> None:
         """Those who compare then draw the figures, of games that are played on such a device."""
-        for helper in self._comparing:
+        for helper in self.comparing:
+            assert helper.stdin is not None
             with contextlib.suppress(BrokenPipeError):
                 helper.stdin.write(f"{device}\n".encode())
 
     def has_drawn(self) -> bool:
         """Whether the figures are there, as they soon should be."""
+        until = time.monotonic() + _PATIENCE
         try:
-            return all(helper.wait(_PATIENCE) == 0 for helper in self._comparing)
+            return all(helper.wait(max(until - time.monotonic(), 0)) == 0 for helper in self.comparing)
         except subprocess.TimeoutExpired:
             return False
 
 
 @contextlib.contextmanager
 def team() -> Iterator[Team | None]:
-    """Started before anything else is loaded, where there are the cores for it."""
+    """Started before anything else is loaded, where there are the cores for it; they end with this process."""
     if not _accelerator() or len(_cores()) < _PLAYING + _COMPARING + 1:
         yield None
         return
-    with contextlib.ExitStack() as until:
-        others = Team(until)
+    playing = [Role("play", Share(i, _PLAYING)) for i in range(1, _PLAYING)]
+    comparing = [Role("compare", Share(i, _COMPARING)) for i in range(_COMPARING)]
+    with _helpers(playing) as players, _helpers(comparing, JAX_PLATFORMS="cpu") as comparers:
         _settle(Role("play"))
-        yield others
+        yield Team(players, comparers)
 
 
 def begin_to_help(role: Role) -> None:
     """Before anything else is loaded. A helper does not go on alone."""
+    if _PARENT not in os.environ:
+        raise LabError("--helper is for the processes that this command starts itself; leave it out")
     _end_with_parent()
     if role.what != "play backwards":
         _settle(role)
@@ -87,7 +90,6 @@ def worth_keeping(role: Role | None) -> float:
 def run(study: "Study", quiet: bool, others: Team | None) -> bool:
     """`study.run()`. Returns whether others draw the figures."""
     from .lab import report
-    from .lab.study import Share
 
     if not _worth_help(study):
         study.run(quiet=quiet)
@@ -97,39 +99,48 @@ def run(study: "Study", quiet: bool, others: Team | None) -> bool:
         with _helpers([] if alone else [Role("play backwards")]):
             study.run(quiet=quiet)
     else:
-        _compile_sooner(study)
+        _use_kernel_for_random_numbers(study)
         others.draw(study.device)
         study.run(quiet=quiet, share=Share(0, _PLAYING))
-        report.prepare(figures=False)
-        while study.missing() and any(player.poll() is None for player in others.playing):
-            time.sleep(0.05)
+        report.load()
+        _wait_for(study, others.playing)
         study.run(quiet=quiet)  # what a helper left undone
         return not study.refused
     return False
 
 
+def _wait_for(study, players):
+    """Until all is played, or nobody seems to play any more."""
+    known, since = None, time.monotonic()
+    while (missing := len(study.missing())) and any(player.poll() is None for player in players):
+        if missing != known:
+            known, since = missing, time.monotonic()
+        if time.monotonic() - since > _PATIENCE:
+            return
+        time.sleep(0.05)
+
+
 def help_with(study: "Study", role: Role, slopes: Any = None) -> None:
     """What a helper does."""
-    from .lab.study import Share
-
-    share = Share(role.first, role.among)
     if role.what == "play backwards":
         study.run(quiet=True, backwards=True)
     elif _worth_help(study):
         if role.what == "play":
-            _compile_sooner(study)
-            study.run(quiet=True, share=share)
+            _use_kernel_for_random_numbers(study)
+            study.run(quiet=True, share=role.share)
         else:
-            study.compare(share)
+            study.compare(role.share)
             study.device = sys.stdin.readline().strip()
-            _draw(study, slopes, share)
+            _draw(study, slopes, role.share)
 
 
-def _compile_sooner(study):
-    """JAX's kernel for random numbers makes games a tenth slower, which in short ones is less than it saves."""
+def _use_kernel_for_random_numbers(study):
+    """JAX's own, which is compiled sooner, but makes games up to 12% slower: in short ones that is less."""
     import jax
 
-    if max(map(max, study.horizons.values())) <= _SHORT:
+    from .lab._games import SHORT
+
+    if max(map(max, study.horizons.values())) <= SHORT:
         jax.config.update("jax_threefry_gpu_kernel_lowering", True)
 
 
@@ -137,7 +148,8 @@ def _draw(study, slopes, share):
     """Some figures, each once all games of its problem are played."""
     from .lab import report
 
-    report.prepare()
+    report.load()
+    report.draw_once()
     for name, kind in share.of((name, kind) for name in study.sources for kind in report.KINDS):
         while any(game.problem == name for game in study.missing()):
             time.sleep(0.1)
@@ -148,7 +160,7 @@ def _settle(role):
     """Each who compares has a core, and the others the rest: small steps would wait long beside compilations."""
     if hasattr(os, "sched_setaffinity"):
         cores = _cores()
-        own = [cores[-1 - role.first]] if role.what == "compare" else cores[:-_COMPARING] or cores
+        own = [cores[-1 - role.share.first]] if role.what == "compare" else cores[:-_COMPARING] or cores
         os.sched_setaffinity(0, own)
 
 

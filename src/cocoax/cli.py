@@ -210,13 +210,13 @@ def _finish(study, quiet, helper, others, **options):
     from .lab.report import write_figures, write_report  # here, so that what it needs is not missed after all games
 
     try:
-        another_draws = _processes.run(study, quiet, others)
+        others_draw = _processes.run(study, quiet, others)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
     command = shlex.join(["cocoax", *sys.argv[1:]])
-    page = write_report(study, command=command, figures=not another_draws, **options)
-    if another_draws and not others.has_drawn():
+    page = write_report(study, command=command, figures=not others_draw, **options)
+    if others_draw and not others.has_drawn():
         write_figures(study, study.sources, options.get("slopes"))
     print(page)
     if study.refused:

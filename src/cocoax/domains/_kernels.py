@@ -23,9 +23,12 @@ def pays(matrix, *others) -> bool:
         and matrix.ndim == 2
         and _WIDTH <= matrix.shape[1] <= _WIDEST
         and _PAYS <= matrix.size < 1 << 31
-        and jax.default_backend() == "gpu"
-        and jax.device_count() == 1
+        and on_single_gpu()
     )
+
+
+def on_single_gpu() -> bool:
+    return jax.default_backend() == "gpu" and jax.device_count() == 1
 
 
 @functools.cache

@@ -6,24 +6,22 @@ import operator
 import jax
 import jax.numpy as jnp
 
+from ._kernels import on_single_gpu
+
 _LARGEST = 64  # rows and columns
+_MOST = 8  # steps, which are written out
 _SMALLEST = 16  # that a program has room for
 _WARPS = 2
 
 
-def pays(matrix) -> bool:
+def pays(matrix, steps: int) -> bool:
     """Whether this is a small matrix on the only GPU. Several would gather a batch."""
-    return (
-        matrix.dtype == jnp.float32
-        and max(matrix.shape) <= _LARGEST
-        and jax.default_backend() == "gpu"
-        and jax.device_count() == 1
-    )
+    return matrix.dtype == jnp.float32 and max(matrix.shape) <= _LARGEST and steps <= _MOST and on_single_gpu()
 
 
 @functools.partial(jax.jit, static_argnames=("steps", "interpret"))
 def golub_kahan(matrix, first, *, steps, interpret=False):
-    """As `_krylov.golub_kahan` from a unit vector, and whether the matrix is 0."""
+    """As `_krylov.golub_kahan` with `scaled_products`."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
@@ -42,7 +40,7 @@ def _golub_kahan(matrix, first, left, right, largest, *, steps):
     entries = triton.load(matrix.at[rows[:, None], columns[None, :]], mask=inside, other=0.0)
     x = triton.load(first.at[columns], mask=columns < n, other=0.0)
     top = jnp.max(jnp.abs(entries))
-    short = jnp.where(top > 1, 2.0**-64, 1.0)  # so that neither products nor 1 / top overflow, or underflow
+    short = jnp.where(top > 1, jnp.float32(2.0**-64), jnp.float32(1))  # so that 1 / top does not underflow
     entries = (short * entries) / jnp.where(top > 0, short * top, 1)
 
     def forward(x):
@@ -52,8 +50,9 @@ def _golub_kahan(matrix, first, left, right, largest, *, steps):
         return jnp.sum(entries * x[:, None], axis=0)
 
     image = forward(x)
-    largest[...] = top * jnp.max(jnp.abs(image))
-    lefts = [_unit(image)]
+    highest = jnp.max(jnp.abs(image))
+    largest[...] = top * (highest * (0.5 / max(m, n) ** 0.5)) + 0 * jnp.sum(image)  # a maximum ignores NaN, no sum does
+    lefts = [_unit(image / jnp.where(highest > 0, highest, 1))]
     images = [backward(lefts[0])]
     for _ in range(1, steps):
         lefts.append(_new_direction(forward(_unit(images[-1])), lefts))
@@ -82,6 +81,7 @@ def _sum(weights, vectors):
 
 
 def _new_direction(x, basis):
+    """As `_krylov._new_direction`."""
     rest = x
     for _ in range(2):
         rest = rest - _sum([jnp.sum(vector * rest) for vector in basis], basis)

@@ -8,7 +8,7 @@ from ._krylov import MOST_AT_ONCE, golub_kahan, golub_kahan_at_once, scaled_prod
 
 def improved(matrix, first, count):
     """Unit (u, v), better than the unit vector v by so many steps, and whether the matrix is 0."""
-    if _small.pays(matrix):
+    if _small.pays(matrix, count):
         steps = _in_registers(count)
     elif count <= MOST_AT_ONCE and _kernels.pays(matrix):
         steps = _at_once(count)

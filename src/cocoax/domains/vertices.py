@@ -95,7 +95,7 @@ class RankOne(AbstractVertex):
     def combine(self, weights):
         if weights.ndim > 1 or not 0 < len(weights) <= _FEW:
             lefts = (weights * self.scale)[..., None, :] * self.left.T  # so that no result is transposed
-            return jnp.einsum("...ik,kj->...ij", lefts, self.right)
+            return jnp.einsum("...ik,kj->...ij", lefts, self.right, precision="highest")
         parts = zip(weights * self.scale, self.left, self.right)  # XLA fuses them with what they are added to
         return functools.reduce(operator.add, [(weight * left)[:, None] * right for weight, left, right in parts])
 

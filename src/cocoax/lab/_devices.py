@@ -30,9 +30,12 @@ def spread(games: list) -> Spread:
 
 
 def _stacked(*leaves):
-    """Arrays in NumPy, for which nothing is compiled."""
-    plain = all(isinstance(leaf, jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves)
-    return jnp.asarray(np.stack(leaves)) if plain else jnp.stack(leaves)
+    """Plain arrays in NumPy, for which nothing is compiled."""
+    return jnp.asarray(np.stack(leaves)) if all(map(_plain, leaves)) else jnp.stack(leaves)
+
+
+def _plain(leaf):
+    return isinstance(leaf, jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended) and not leaf.weak_type
 
 
 def placed(games, shared, mesh: Mesh | None):

@@ -1,5 +1,6 @@
 """Many games in one compiled call, for any horizon up to a capacity."""
 
+import contextlib
 import functools
 import itertools
 import threading
@@ -19,7 +20,7 @@ from .sources import Drawn, learner_key
 _MOST_BYTES = 2**32  # of the rounds of one call
 _SHARES = 16  # of an accelerator's memory: processes use it at a time, and each has what comes next there too
 _TOGETHER = 5  # horizons in one call on accelerators
-_SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
+SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
 _SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
 
@@ -81,10 +82,10 @@ class Batch:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
         return self.play_together(learner, [horizon])[0]
 
-    def play_together(self, learner: AbstractLearner, horizons: list[int]) -> list[Record]:
-        """The same for several horizons of one capacity."""
+    def play_together(self, learner: AbstractLearner, horizons: list[int], turn=contextlib.nullcontext) -> list[Record]:
+        """The same for several horizons of one capacity, when it is this process's turn."""
         self._check(learner)
-        parts = [_call(learner, part, horizons) for part in self._parts]
+        parts = [_call(learner, part, horizons, turn) for part in self._parts]
         return [_joined(records) for records in zip(*parts)]
 
     def _check(self, learner):
@@ -138,11 +139,12 @@ def _prepared(learner, part, horizons):
     return _found(*_form(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
 
 
-def _call(learner, part, horizons) -> list[Record]:
+def _call(learner, part, horizons, turn) -> list[Record]:
     compiled, arguments = _prepared(learner, part, horizons)
-    began = time.perf_counter()
-    outcomes = jax.block_until_ready(compiled(*arguments))
-    seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
+    with turn():
+        began = time.perf_counter()
+        outcomes = jax.block_until_ready(compiled(*arguments))
+        seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
     outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[: part.number], outcomes)
     return [
         _record(jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], outcomes), seconds) for i, T in enumerate(horizons)
@@ -183,7 +185,7 @@ class _Program:
             if self._compiled is None:
                 self.trace()
                 assert self._lowered is not None
-                short = self._capacity <= _SHORT and jax.default_backend() == "gpu"
+                short = self._capacity <= SHORT and jax.default_backend() == "gpu"
                 options: Any = _SOON if short else None
                 self._compiled, self._lowered = self._lowered.compile(compiler_options=options), None
             return self._compiled

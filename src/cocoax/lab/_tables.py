@@ -29,7 +29,7 @@ def final(problem: str, facts: Facts, changes: Changes) -> str:
     """Every learner at the largest horizon."""
     rows = []
     seconds = dict(facts.seconds.filter(pl.col("horizon") == facts.horizon).select("learner", "seconds").iter_rows())
-    slopes = {(learner, x): found for _, learner, x, _, *found in facts.slopes.iter_rows()}
+    slopes = {(row["learner"], row["figure"]): row for row in facts.slopes.iter_rows(named=True)}
     for row in facts.summary.filter(pl.col("horizon") == facts.horizon).iter_rows(named=True):
         name = row["learner"]
         other = changes[name, problem if (name, problem) in changes else None]
@@ -38,7 +38,7 @@ def final(problem: str, facts: Facts, changes: Changes) -> str:
         for figure in statistics.COMPARED:
             mean, half = row[f"{figure}_mean"], row[f"{figure}_half"]
             cells.append(cell(figure, plus_minus(mean, half), mean, half=half))
-        cells += [_slope(facts, name, x, *slopes[name, x]) for x in ("regret", "violation")]
+        cells += [_slope(facts, name, x, slopes[name, x]) for x in ("regret", "violation")]
         cells += [cell(x, number(row[f"{x}_mean"]), row[f"{x}_mean"]) for x in statistics.SUMMARISED[3:]]
         micro = seconds[name] * 1e6
         rows.append(f'<tr data-learner="{escape(name)}">{"".join(cells)}{cell("time", number(micro, 3), micro)}</tr>')
@@ -52,7 +52,8 @@ def final(problem: str, facts: Facts, changes: Changes) -> str:
     return head + table(FINAL, rows, sortable=True, table="final", problem=problem) + note
 
 
-def _slope(facts, learner, figure, slope, low, high):
+def _slope(facts, learner, figure, found):
+    slope, low, high = found["slope"], found["low"], found["high"]
     notes = []
     if math.isfinite(slope):
         bounds = [number(each, 3) if math.isfinite(each) else "?" for each in (low, high)]

@@ -89,13 +89,16 @@ def write_figures(
     _write_figures(study, {name: facts.about(name) for name in problems}, kinds)
 
 
-def prepare(*, figures: bool = True) -> None:
-    """Load what a report needs, and draw a figure that nobody sees: what a process can do while others still play."""
+def load() -> None:
+    """Import what a report needs: a process can do so while others still play."""
     statistics.half_width(1.0, 2)
-    if figures:
-        names = [f"{figure}_{part}" for figure in ("regret", "violation") for part in ("mean", "low", "high")]
-        ends = {"learner": ["any", "any"], "horizon": [1, 1000], **{name: [1e-3, 1e3] for name in names}}
-        list(saved(draw_horizons(pl.DataFrame(ends), styles(["any"]), {"regret": {}, "violation": {}})))
+
+
+def draw_once() -> None:
+    """A figure that nobody sees: the next one takes half as long."""
+    names = [f"{figure}_{part}" for figure in ("regret", "violation") for part in ("mean", "low", "high")]
+    ends = {"learner": ["any", "any"], "horizon": [1, 1000], **{name: [1e-3, 1e3] for name in names}}
+    list(saved(draw_horizons(pl.DataFrame(ends), styles(["any"]), {"regret": {}, "violation": {}})))
 
 
 def latex(problems: Mapping[str, Facts]) -> str:

@@ -83,10 +83,10 @@ def differences(table: pl.DataFrame) -> pl.DataFrame:
     """
     rows = []
     for (problem, horizon), games in at_largest_horizon(table).group_by("problem", "horizon", maintain_order=True):
-        learners, values = _by_learner_and_seed(games)
+        learners, values, known = _by_learner_and_seed(games)
         pairs = list(itertools.combinations(range(len(learners)), 2))
         first, second = np.array(pairs, int).reshape(-1, 2).T
-        found = _mean_and_interval(values[first] - values[second])
+        found = _mean_and_interval(values[first] - values[second], known[first] & known[second])
         for pair, *of_pair in zip(pairs, *(each.tolist() for each in found)):
             names = [learners[i] for i in pair]
             rows += [(problem, horizon, figure, *names, *each) for figure, *each in zip(COMPARED, *of_pair)]
@@ -110,18 +110,20 @@ def _mean_and_band(figure):
 
 
 def _by_learner_and_seed(games):
-    """(learners, values) of one problem and horizon: for each learner, figure and seed, NaN where there is none."""
+    """(learners, values, known) of one problem and horizon, the latter two by learner, figure and seed."""
     groups = {name: group for (name,), group in played(games).group_by("learner", maintain_order=True)}
     seeds = {seed: place for place, seed in enumerate(games["seed"].unique(maintain_order=True))}
-    values = np.full((len(groups), len(COMPARED), len(seeds)), np.nan)
-    for found, group in zip(values, groups.values()):
-        found[:, [seeds[seed] for seed in group["seed"]]] = group.select(COMPARED).to_numpy().T
-    return list(groups), values
+    values = np.zeros((len(groups), len(COMPARED), len(seeds)))
+    known = np.zeros(values.shape, bool)
+    for i, group in enumerate(groups.values()):
+        places = [seeds[seed] for seed in group["seed"]]
+        values[i][:, places] = group.select(COMPARED).to_numpy().T
+        known[i][:, places] = group.select(pl.col(COMPARED).is_not_null()).to_numpy().T
+    return list(groups), values, known
 
 
-def _mean_and_interval(values):
-    """(how many there are, mean, half of its interval) along the last axis, without NaN."""
-    known = ~np.isnan(values)
+def _mean_and_interval(values, known):
+    """(how many are known, mean, half of its interval) along the last axis."""
     n = known.sum(-1)
     with np.errstate(invalid="ignore"):
         mean = np.where(known, values, 0).sum(-1) / n

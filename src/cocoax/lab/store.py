@@ -4,7 +4,6 @@ Each finished batch is one file, named after what it holds, and appears by a ren
 that was running and no other, and two processes that write into one store at most do the same work twice.
 """
 
-import contextlib
 import io
 import os
 import uuid
@@ -16,14 +15,9 @@ from .. import __version__
 from .._files import sync_folder
 from ..errors import LabError
 
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None
-
 
 class Store:
-    """A folder of parts. Rows are looked up by their column `key`, which is a fingerprint."""
+    """A folder of parts. Rows are looked up by their column `key`, which says all that determines them."""
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
@@ -51,7 +45,7 @@ class Store:
         """All rows of a kind, each key once; empty if there are none."""
         parts = self._parts(kind)
         try:
-            return together([pl.read_parquet(parts)] if parts else [])  # all at once, which is faster
+            return together([pl.read_parquet(parts, glob=False)] if parts else [])  # all at once, which is faster
         except (pl.exceptions.PolarsError, OSError):  # they are not alike, or one is damaged
             return together([_read(part) for part in parts])
 
@@ -62,14 +56,6 @@ class Store:
             if part not in self._keys:
                 self._keys[part] = set(_read(part, ["key"])["key"])
         return set().union(*(self._keys[part] for part in parts))
-
-    @contextlib.contextmanager
-    def turn(self):
-        """One process at a time: an accelerator that several use at once makes each wait longer than for its turn."""
-        with open(self.folder / ".turn", "w") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
-            yield
 
     def _parts(self, kind):
         return sorted(self.folder.glob(f"{__version__}-{kind}-*.parquet"))
@@ -92,7 +78,7 @@ def write_whole(path: Path, data: bytes):
 
 def _read(part, columns=None):
     try:
-        return pl.read_parquet(part, columns=columns)
+        return pl.read_parquet(part, columns=columns, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         text = str(error).split("\n")[0]
         raise LabError(f"{part} is damaged ({text[:80]}); delete it and run again with --resume") from None
@@ -120,6 +106,3 @@ class Memory:
 
     def keys(self, kind):
         return set().union(*(part["key"] for part in self.parts.get(kind, [])))
-
-    def turn(self):
-        return contextlib.nullcontext()

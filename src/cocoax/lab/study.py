@@ -4,7 +4,6 @@ import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ import polars as pl
 from .. import __version__
 from .. import _check as check
 from .._fingerprint import fingerprint
+from .._shares import Share, turn
 from ..errors import LabError
 from ..learners.base import AbstractLearner
 from . import _rows
@@ -25,16 +25,6 @@ from ._threads import ahead
 from .progress import Reporter
 from .sources import as_source
 from .store import Memory, Store, together
-
-
-class Share(NamedTuple):
-    """Which part of the work is done by one of several processes."""
-
-    first: int
-    among: int
-
-    def of(self, items) -> list:
-        return list(items)[self.first :: self.among]
 
 
 class Study:
@@ -86,7 +76,7 @@ class Study:
         self.tol = tol
         self.out = None if out is None else Path(out)
         self.store = Memory() if out is None else Store(Path(out) / "store")
-        self._patient = False  # whether other processes find the comparators
+        self._shared = False  # whether other processes play in turn with this one, and find the comparators
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
 
     @functools.cached_property
@@ -122,12 +112,13 @@ class Study:
     def run(self, *, quiet: bool = False, backwards: bool = False, share: Share | None = None) -> "Study":
         """Play what is not stored yet. Two processes, one of them `backwards`, meet in the middle.
 
-        With a `share`, only the games of some learners, while other processes find comparators with `compare`.
+        With a `share`, only the games of some learners, in turn with other processes, while still others find
+        comparators with `compare`.
         """
         missing = self.missing()[:: -1 if backwards else 1]
         if share is not None:
             missing = [game for game in missing if game.learner in share.of(self.learners)]
-        self._patient = share is not None
+        self._shared = share is not None
         with Reporter(sum(game.horizon for game in missing), quiet) as reporter:
             for part in ahead(parts(self, missing, reporter)):
                 self._run_part(part, reporter)
@@ -187,7 +178,7 @@ class Study:
 
         for learner, seeds in part.ready:
             for played in self._played(part.problem, learner, part.keys[learner, seeds], part.stacked(seeds), reporter):
-                find(self.store.keys("comparator") if self._patient else set(wanted.values()))
+                find(self.store.keys("comparator") if self._shared else set(wanted.values()))
                 waiting = self._keep(waiting + played, found)
         if waiting:
             wait_for(self.store, set(wanted.values()))
@@ -203,12 +194,14 @@ class Study:
             if self.store.keys("game") >= wanted:  # by another process
                 continue
             try:
-                with self.store.turn() if self._patient else contextlib.nullcontext():
-                    records = batch.play_together(self.learner(learner, name), horizons)
+                records = batch.play_together(self.learner(learner, name), horizons, self._turn)
             except Exception as error:  # the learner's own, or the problem's: the others go on
                 self.refused |= dict.fromkeys(wanted, told(error))
                 continue
             yield [(T, keys[T], record) for T, record in zip(horizons, records)]
+
+    def _turn(self):
+        return turn(self.out) if self._shared and self.out is not None else contextlib.nullcontext()
 
     def _keep(self, played, found):
         """Store games whose comparators are found; returns the others."""
