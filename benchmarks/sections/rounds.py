@@ -6,9 +6,9 @@ and projects onto the nuclear-norm ball by a singular value decomposition: XLA's
 (`gesdd` in NumPy) on the CPU with one thread and with all cores; "SVD" is the fastest of them. CVXPY solves the same
 projection anew every round. The memory floor is what a round of Auto must touch (the round's data and the state read
 once, what changes of the state written once) at the speed of a copy too large for caches, timed in turn with the rest;
-matrices that fit into caches can be faster. On large matrices a round of Auto makes about 28 passes over such arrays,
-where the floor counts 12: sums over whole matrices (for weights, steps and line searches) stand between them, and the
-LMO's four steps depend on each other.
+matrices that fit into caches can be faster. On large matrices a round of Auto has to read arrays more than once: sums
+over whole matrices (for weights, steps and line searches) stand between its parts, and the LMO's four steps depend on
+each other.
 """
 
 import functools
