@@ -21,6 +21,7 @@ test-all: lint browser  ## the same, with the long statistical checks
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyright
 
 browser:  ## Chromium, in which the tests open reports; where it cannot be had, those tests are skipped

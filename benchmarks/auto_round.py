@@ -24,8 +24,8 @@ import numpy as np
 
 import cocoax as cx
 from benchmarks.timing import timed
-from cocoax import _tree as tree
-from cocoax.domains.balls import onto_l1_ball
+from cocoax.core import tree
+from cocoax.domains.vectors.balls import onto_l1_ball
 
 WARM, OBSERVED, RADIUS = 30, 0.04, 5.0
 

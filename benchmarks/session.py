@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 import cocoax as cx
-from cocoax._stepping import compiled_step
+from cocoax.sessions.step import compiled_step
 
 BLOCK = 100
 PAUSE = 1e-3

@@ -15,13 +15,13 @@ import jax
 
 import cocoax as cx
 from cocoax.errors import CocoaxError
-from cocoax.lab import _tuning
-from cocoax.lab._rivals import FAMILIES
-from cocoax.lab.arena import ARENA
+from cocoax.lab.arena import tuning
+from cocoax.lab.arena.rivals import FAMILIES
+from cocoax.lab.arena.suite import ARENA
 
-FILE = Path(_tuning.__file__).with_name("tuned.json")
+FILE = Path(tuning.__file__).with_name("tuned.json")
 # A projection takes 10 ms there.
-COARSE = {"completion, 200 x 200": {"thin": 2, "screened": 1, "finalists": 3, "seeds": _tuning.SEEDS[:3]}}
+COARSE = {"completion, 200 x 200": {"thin": 2, "screened": 1, "finalists": 3, "seeds": tuning.SEEDS[:3]}}
 
 
 def main(names):
@@ -35,7 +35,7 @@ def main(names):
 
 def tune(name):
     """By family, the best numbers; families that cannot play the problem are left out."""
-    tuner, found = _tuning.Tuner(name, ARENA[name], **COARSE.get(name, {})), {}
+    tuner, found = tuning.Tuner(name, ARENA[name], **COARSE.get(name, {})), {}
     for family, each in FAMILIES.items():
         began = time.perf_counter()
         try:
@@ -58,8 +58,8 @@ def keep(name, found):
         "command": "OPENBLAS_NUM_THREADS=1 python -m benchmarks.tune_arena",
         "cocoax": cx.__version__,
         "jax": jax.__version__,
-        "horizon": _tuning.HORIZON,
-        "seeds": list(_tuning.SEEDS),
+        "horizon": tuning.HORIZON,
+        "seeds": list(tuning.SEEDS),
         "problems": {problem: known[problem] for problem in ARENA if problem in known},
     }
     FILE.write_text(json.dumps(made, indent=1) + "\n")

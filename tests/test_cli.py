@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 import cocoax as cx
-from cocoax import _processes, cli
-from cocoax._shares import Share
-from cocoax.lab import Study, _comparators, catalogue, guarantees, paper, report
+from cocoax import cli
+from cocoax.lab import Study, catalogue, guarantees, paper
+from cocoax.lab.report import write as report
+from cocoax.lab.run import comparators, workers
+from cocoax.lab.run.shares import Share
 from cocoax.lab.sources import Drawn
 
 RACE = """
@@ -80,14 +82,14 @@ def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypat
     (tmp_path / "race.py").write_text(RACE.replace("[8, 20], range(3)", "[300, 700], range(12)"))
     assert run("race", tmp_path / "race.py", "--out", tmp_path / "alone", "--quiet").status == 0
     monkeypatch.setenv("JAX_ENABLE_X64", str(jax.config.read("jax_enable_x64")))
-    monkeypatch.setattr(_processes, "_accelerator", lambda: True)
-    monkeypatch.setattr(_processes, "_cores", lambda: range(16))
-    monkeypatch.setattr(_processes, "_settle", lambda role: None)
-    monkeypatch.setattr(_processes, "_PLAYING", 2)
-    monkeypatch.setattr(_processes, "_COMPARING", 2)
+    monkeypatch.setattr(workers, "_accelerator", lambda: True)
+    monkeypatch.setattr(workers, "_cores", lambda: range(16))
+    monkeypatch.setattr(workers, "_settle", lambda role: None)
+    monkeypatch.setattr(workers, "_PLAYING", 2)
+    monkeypatch.setattr(workers, "_COMPARING", 2)
     if lost:
         monkeypatch.setattr(sys, "executable", "false")
-        monkeypatch.setattr(_comparators, "_PATIENCE", 0.2)
+        monkeypatch.setattr(comparators, "_PATIENCE", 0.2)
     runs, run_study = [], Study.run
 
     def counted(study, **options):
@@ -120,21 +122,21 @@ def test_those_who_compare_draw_a_part_of_the_figures_each(tmp_path, monkeypatch
         report, "write_figures", lambda study, problems, slopes, kinds: drawn.append((*problems, *kinds))
     )
     for first in range(5):
-        _processes._draw(study, None, Share(first, 5))
+        workers._draw(study, None, Share(first, 5))
     assert drawn == [("a", "rounds"), ("a", "horizons"), ("b", "rounds"), ("b", "horizons")]
 
 
 def test_short_games_use_a_kernel_for_random_numbers():
     for longest in (1001, 1000):
         study = Study({"a": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10, longest], [0])
-        _processes._use_kernel_for_random_numbers(study)
+        workers._use_kernel_for_random_numbers(study)
         assert jax.config.jax_threefry_gpu_kernel_lowering == (longest == 1000)  # type: ignore[attr-defined]
 
 
 def test_nobody_waits_for_ever_for_players(monkeypatch):
     study = Study({"a": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10], [0])
-    monkeypatch.setattr(_processes, "_PATIENCE", 0.2)
-    _processes._wait_for(study, [SimpleNamespace(poll=lambda: None)])
+    monkeypatch.setattr(workers, "_PATIENCE", 0.2)
+    workers._wait_for(study, [SimpleNamespace(poll=lambda: None)])
     assert study.missing()
 
 

@@ -31,23 +31,26 @@ def ours(modules):
 
 def test_importing_the_package_loads_no_part_of_it():
     loaded = loaded_by("import cocoax")
-    assert ours(loaded) == {"cocoax._lazy"} and not loaded & {"jax", "equinox", "numpy"}
+    assert ours(loaded) == {"cocoax.core", "cocoax.core.lazy"} and not loaded & {"jax", "equinox", "numpy"}
 
 
 def test_a_name_loads_what_it_needs():
     domain = ours(loaded_by("import cocoax; cocoax.domains.Box"))
-    assert "cocoax.domains.balls" in domain
-    assert not domain & {f"cocoax.{name}" for name in ("domains.spectral", "domains.graphs", "learners", "problem")}
+    assert "cocoax.domains.vectors.balls" in domain
+    others = ("domains.matrices.spectral", "domains.polytopes.graphs", "learners", "problem.problem")
+    assert not domain & {f"cocoax.{name}" for name in others}
     learner = ours(loaded_by("import cocoax; cocoax.learners.Auto"))
     assert "cocoax.learners.auto" in learner
-    assert not learner & {f"cocoax.{name}" for name in ("learners.paper", "domains.balls", "session", "_hindsight")}
+    others = ("learners.paper", "domains.vectors.balls", "sessions.session", "comparators.hindsight")
+    assert not learner & {f"cocoax.{name}" for name in others}
 
 
 def test_no_public_name_needs_an_optional_dependency_or_makes_an_array():
     """An array made by a module that is first asked for inside a `jax.jit` would be that trace's."""
     names = [f"{package.__name__}.{name}" for package in PACKAGES for name in package.__all__]
     loaded = loaded_by("\n".join(["import cocoax", *names, "import jax", "assert not jax.live_arrays()"]))
-    assert {"cocoax.domains.graphs", "cocoax._minimize", "cocoax.session"} < loaded and not loaded & set(EXTRAS)
+    assert {"cocoax.domains.polytopes.graphs", "cocoax.games.minimize", "cocoax.sessions.session"} < loaded
+    assert not loaded & set(EXTRAS)
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)

@@ -7,12 +7,8 @@ from . import primal as primal
 from . import problems as problems
 from . import testing as testing
 from . import theory as theory
-from ._hindsight import Comparator as Comparator
-from ._hindsight import hindsight as hindsight
-from ._minimize import minimize as minimize
-from ._play import play as play
-from .environment import Environment as Environment
-from .environment import Sampler as Sampler
+from .comparators.hindsight import Comparator as Comparator
+from .comparators.hindsight import hindsight as hindsight
 from .errors import CocoaxError as CocoaxError
 from .errors import DomainError as DomainError
 from .errors import InfeasibleError as InfeasibleError
@@ -21,11 +17,15 @@ from .errors import LearnerError as LearnerError
 from .errors import ProblemError as ProblemError
 from .errors import SessionError as SessionError
 from .errors import SessionWarning as SessionWarning
-from .game import Game as Game
+from .games.game import Game as Game
+from .games.minimize import minimize as minimize
+from .games.play import play as play
 from .learners import Horizon as Horizon
 from .learners import Outcome as Outcome
-from .problem import Problem as Problem
-from .problem import Regularity as Regularity
-from .session import Session as Session
+from .problem.environment import Environment as Environment
+from .problem.environment import Sampler as Sampler
+from .problem.problem import Problem as Problem
+from .problem.problem import Regularity as Regularity
+from .sessions.session import Session as Session
 
 __version__: str

@@ -15,8 +15,8 @@ try:
 except ModuleNotFoundError as missing:
     sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
 
-from . import _processes
 from .errors import CocoaxError, LabError
+from .lab.run import workers
 
 app = typer.Typer(
     add_completion=False,
@@ -27,7 +27,7 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the games that are already in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-Helper = Annotated[_processes.Role | None, typer.Option(hidden=True, parser=_processes.Role.of)]
+Helper = Annotated[workers.Role | None, typer.Option(hidden=True, parser=workers.Role.of)]
 
 
 def main():
@@ -167,8 +167,8 @@ def list_parts(
     cite: Annotated[bool, typer.Option("--cite", help="BibTeX entries instead.")] = False,
 ):
     """Domains, primals, duals, learners and problems, with their cost a round and their guarantee."""
-    from .lab._names import closest
     from .lab.catalogue import catalogue
+    from .lab.names import closest
 
     parts = catalogue()
     chosen = parts if kind is None else {closest(kind, parts, "kind"): parts[closest(kind, parts, "kind")]}
@@ -184,7 +184,7 @@ def list_parts(
 
 
 @contextlib.contextmanager
-def _begun(out: Path, resume: bool, helper: _processes.Role | None):
+def _begun(out: Path, resume: bool, helper: workers.Role | None):
     """JAX keeps what it compiles; results are not mixed with older ones unasked; other processes help."""
     if not resume and helper is None and any((out / "store").glob("*.parquet")):
         raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
@@ -192,25 +192,28 @@ def _begun(out: Path, resume: bool, helper: _processes.Role | None):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # processes share an accelerator
     if helper is not None:
-        _processes.begin_to_help(helper)
-    with _processes.team() if helper is None else contextlib.nullcontext() as others:
+        workers.begin_to_help(helper)
+    with workers.team() if helper is None else contextlib.nullcontext() as others:
         import jax
 
         if not getattr(jax.config, "jax_compilation_cache_dir", None):
             home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
             jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", _processes.worth_keeping(helper))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", workers.worth_keeping(helper))
         yield others
 
 
 def _finish(study, quiet, helper, others, **options):
     if helper is not None:
-        _processes.help_with(study, helper, options.get("slopes"))
+        workers.help_with(study, helper, options.get("slopes"))
         os._exit(0)  # at once: somebody waits
-    from .lab.report import write_figures, write_report  # here, so that what it needs is not missed after all games
+    from .lab.report.write import (  # here, so that what it needs is not missed after all games
+        write_figures,
+        write_report,
+    )
 
     try:
-        others_draw = _processes.run(study, quiet, others)
+        others_draw = workers.run(study, quiet, others)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)

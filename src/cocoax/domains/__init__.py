@@ -1,5 +1,5 @@
 """Convex sets that answer linear minimisation, one family per file."""
 
-from .. import _lazy
+from ..core import lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach(__name__)
+__getattr__, __dir__, __all__ = lazy.attach(__name__)

@@ -12,8 +12,7 @@ import numpy as np
 from jax.errors import ConcretizationTypeError, TracerArrayConversionError, TracerIntegerConversionError
 from jaxtyping import Array
 
-from .. import _check as check
-from .. import _tree as tree
+from ..core import check, tree
 from ..errors import DomainError
 
 Point = Any
@@ -160,7 +159,7 @@ class AbstractDomain(eqx.Module):
 
     def span(self, points: tuple[Point, Point], vertices: AbstractVertex) -> Any:
         """Arithmetic with two points and stacked vertices, in the form that is fastest on this set: see `_span`."""
-        from ._span import Entrywise
+        from .span import Entrywise
 
         return Entrywise(points, vertices)
 
@@ -206,7 +205,7 @@ class AbstractDomain(eqx.Module):
         >>> vertex.dense().round(6).tolist(), vertex.multiplier.round(6).tolist()
         ([0.25, 0.75, 0.0], [1.0])
         """
-        from .intersection import Intersection
+        from .composed.intersection import Intersection
 
         return Intersection(self, A, b)
 

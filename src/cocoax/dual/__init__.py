@@ -1,5 +1,5 @@
 """How much each constraint weighs, one rule per file."""
 
-from .. import _lazy
+from ..core import lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach(__name__)
+__getattr__, __dir__, __all__ = lazy.attach(__name__)

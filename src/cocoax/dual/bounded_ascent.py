@@ -5,9 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _check as check
-from .. import _tree as tree
-from .._parameters import positive_parameter
+from ..core import check, tree
+from ..core.parameters import positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._parameters import optional_parameter, positive_parameter
+from ..core.parameters import optional_parameter, positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 

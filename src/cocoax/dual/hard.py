@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _check as check
+from ..core import check
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._parameters import optional_parameter
+from ..core.parameters import optional_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._parameters import kept, parameter, positive_parameter, rounds_remembered
-from .._tree import ratio
+from ..core.parameters import kept, parameter, positive_parameter, rounds_remembered
+from ..core.tree import ratio
 from .base import AbstractDual, Weights
 
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _tree as tree
-from .._parameters import parameter
+from ..core import tree
+from ..core.parameters import parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 

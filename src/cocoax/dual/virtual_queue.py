@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._parameters import positive_parameter
+from ..core.parameters import positive_parameter
 from .base import AbstractDual, Weights
 
 

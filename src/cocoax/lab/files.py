@@ -8,8 +8,8 @@ from typing import Any
 
 from .. import dual, learners, primal, problems
 from ..errors import CocoaxError, LabError
-from ._names import closest
 from .catalogue import offered
+from .names import closest
 from .study import Study
 
 _DEFAULTS = {"horizons": [100, 300, 1000], "seeds": range(10)}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import theory
-from ._names import closest
+from .names import closest
 
 _LARGEST = 10**15
 _NAMES = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .. import dual, learners, primal, theory
 from ..problems import matrix_completion
-from ._names import closest
+from .names import closest
 from .study import Study
 
 HORIZONS = [*range(10, 100, 10), *range(100, 1001, 100)]

@@ -9,10 +9,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._hindsight import Comparator, hindsight
-from ..environment import Environment
+from ..comparators.hindsight import Comparator, hindsight
 from ..errors import ProblemError
-from ..problem import Problem
+from ..problem.environment import Environment
+from ..problem.problem import Problem
 from ..problems import Instance
 
 

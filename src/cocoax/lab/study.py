@@ -10,21 +10,21 @@ import jax.numpy as jnp
 import polars as pl
 
 from .. import __version__
-from .. import _check as check
-from .._fingerprint import fingerprint
-from .._shares import Share, turn
+from ..core import check
+from ..core.fingerprint import fingerprint
 from ..errors import LabError
 from ..learners.base import AbstractLearner
-from . import _rows
-from ._arguments import named, numbers, of_problem
-from ._comparators import comparators, wait_for
-from ._games import calls
-from ._parts import Planned, blamed, parts, told
-from ._rows import game_rows, refused_rows
-from ._threads import ahead
-from .progress import Reporter
+from .arguments import named, numbers, of_problem
+from .results import rows
+from .results.rows import game_rows, refused_rows
+from .results.store import Memory, Store, together
+from .run.batch import calls
+from .run.comparators import comparators, wait_for
+from .run.parts import Planned, blamed, parts, told
+from .run.progress import Reporter
+from .run.shares import Share, turn
+from .run.threads import ahead
 from .sources import as_source
-from .store import Memory, Store, together
 
 
 class Study:
@@ -137,19 +137,19 @@ class Study:
 
     def table(self) -> pl.DataFrame:
         """One row a game that was played: what was played, and the figures of its last round. Always the same."""
-        return _rows.table(self._stored())
+        return rows.table(self._stored())
 
     def curves(self) -> pl.DataFrame:
         """Regret, violation and multiplier over the rounds, thinned, for every game."""
-        return _rows.curves(self._stored())
+        return rows.curves(self._stored())
 
     def seconds(self) -> pl.DataFrame:
         """Measured time of a round in a batch, without compilation, by problem, learner and horizon."""
-        return _rows.seconds(self._stored())
+        return rows.seconds(self._stored())
 
     def report(self, **options) -> Path:
         """Figures, tables and one HTML page in `out`; returns the page's path."""
-        from .report import write_report
+        from .report.write import write_report
 
         if self.out is None:
             raise LabError("a report needs a folder; give the Study out=")

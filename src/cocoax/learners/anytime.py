@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _check as check
-from .. import _tree as tree
+from ..core import check, tree
 from ..errors import LearnerError
 from .base import AbstractLearner, Horizon
 

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from .. import _tree as tree
-from .._parameters import kept, rounds_remembered
-from .._tree import ratio
+from ..core import tree
+from ..core.parameters import kept, rounds_remembered
+from ..core.tree import ratio
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.pi import PI, Control

@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from .. import _check as check
-from .. import _tree as tree
-from .._parameters import parameter as parameter
-from .._parameters import positive_parameter as positive_parameter
+from ..core import check, tree
+from ..core.parameters import parameter as parameter
+from ..core.parameters import positive_parameter as positive_parameter
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..errors import LearnerError, ProblemError
 from ..primal.base import Cost
-from ..problem import Problem, Round
+from ..problem.problem import Problem, Round
 
 
 class Outcome(eqx.Module):

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .. import _check as check
-from .. import _tree as tree
+from ..core import check, tree
 from ..domains.base import Point
 from ..errors import DomainError, LearnerError, ProblemError
 from .base import AbstractLearner, as_point, point_played

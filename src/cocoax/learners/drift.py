@@ -6,9 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _check as check
-from .. import _tree as tree
-from ..domains.simplices import ProbabilitySimplex
+from ..core import check, tree
+from ..domains.vectors.simplices import ProbabilitySimplex
 from ..dual.floored_queue import FlooredQueue
 from ..dual.virtual_queue import VirtualQueue
 from ..errors import LearnerError

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _tree as tree
+from ..core import tree
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.penalty import Penalty

@@ -5,9 +5,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _check as check
 from .. import theory
-from .._parameters import argument
+from ..core import check
+from ..core.parameters import argument
 from ..dual.drift_potential import DriftPotential
 from ..dual.exponential_potential import ExponentialPotential
 from ..dual.hard import Hard

@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _check as check
-from .. import _tree as tree
 from .. import theory
-from .._integers import ceil_power
+from ..core import check, tree
 from ..dual.base import AbstractDual
 from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, Scale
 from ..primal.mfw import MFW
+from ..theory.traced_powers import ceil_power
 from .base import (
     AbstractLearner,
     Reveal,

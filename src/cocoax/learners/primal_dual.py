@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _check as check
-from .. import _tree as tree
+from ..core import check, tree
 from ..dual.base import AbstractDual, Weights
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, Scale
-from ..problem import Problem, Regularity
+from ..problem.problem import Problem, Regularity
 from .base import AbstractLearner, Moved, Reveal, first_decision, gradient_norms, outcome, planned, point_played
 
 

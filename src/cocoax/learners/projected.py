@@ -12,7 +12,7 @@ from ..dual.base import Weights
 from ..dual.regularized_ascent import RegularizedAscent
 from ..primal.base import Scale, cost
 from ..primal.ogd import OGD
-from ..problem import Problem
+from ..problem.problem import Problem
 from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, point_played, positive_parameter
 from .primal_dual import AbstractPrimalDual
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _check as check
+from ..core import check
 from ..dual.base import Weights
 from ..dual.bounded_ascent import BoundedAscent
 from ..dual.regularized_ascent import RegularizedAscent

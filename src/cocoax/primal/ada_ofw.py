@@ -7,8 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _tree as tree
 from .. import theory
+from ..core import tree
 from ..domains.base import AbstractVertex, Point
 from .adaptive import AbstractAdaptive
 from .base import cost, first_guess

@@ -4,7 +4,7 @@ from jaxtyping import Array, Float
 
 from .. import theory
 from ..domains.base import AbstractDomain
-from ..problem import Regularity
+from ..problem.problem import Regularity
 from .base import AbstractPrimal
 
 

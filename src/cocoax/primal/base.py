@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from .. import _tree as tree
+from ..core import tree
 from ..domains.base import AbstractDomain, AbstractVertex, Point
 from ..errors import LearnerError
 from ..theory import Constants

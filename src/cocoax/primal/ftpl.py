@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import equinox as eqx
 
-from .. import _tree as tree
 from .. import theory
-from .._parameters import argument
+from ..core import tree
+from ..core.parameters import argument
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 from .perturbation import AbstractPerturbation, named_perturbation

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _tree as tree
 from .. import theory
-from .._integers import ceil_power
+from ..core import tree
 from ..domains.base import AbstractDomain, AbstractVertex, Point
+from ..theory.traced_powers import ceil_power
 from .base import AbstractPrimal, cost, first_guess
 
 

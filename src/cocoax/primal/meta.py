@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .. import _tree as tree
+from ..core import tree
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 from .perturbation import AbstractPerturbation, perturbed_leaders, repeat

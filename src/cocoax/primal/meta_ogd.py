@@ -6,11 +6,11 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
-from .. import _tree as tree
 from .. import theory
-from .._integers import ceil_power
+from ..core import tree
 from ..domains.base import Point
 from ..domains.vertices import Dense
+from ..theory.traced_powers import ceil_power
 from .base import AbstractPrimal, cost
 from .mfw import MFW
 from .perturbation import repeat

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from .. import theory
-from .._integers import ceil_power
-from .._parameters import argument
+from ..core.parameters import argument
+from ..theory.traced_powers import ceil_power
 from .meta import AbstractMeta
 from .perturbation import AbstractPerturbation, named_perturbation
 

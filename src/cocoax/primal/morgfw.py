@@ -5,10 +5,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from .. import _check as check
-from .. import _tree as tree
 from .. import theory
-from .._parameters import argument
+from ..core import check, tree
+from ..core.parameters import argument
 from ..errors import LearnerError
 from .meta import AbstractMeta
 from .perturbation import AbstractPerturbation, Ball, named_perturbation

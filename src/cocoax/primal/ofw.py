@@ -7,9 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _tree as tree
 from .. import theory
-from .._parameters import optional_parameter
+from ..core import tree
+from ..core.parameters import optional_parameter
 from ..domains.base import AbstractVertex, Point
 from ..errors import LearnerError
 from .base import AbstractPrimal, cost, first_guess

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import equinox as eqx
 
-from .. import _tree as tree
 from .. import theory
+from ..core import tree
 from ..domains.base import Point
 from .base import AbstractPrimal, cost
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _tree as tree
 from .. import theory
+from ..core import tree
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.random import threefry2x32_p, threefry_2x32
 
-from .. import _tree as tree
 from .. import theory
+from ..core import tree
 from ..errors import LearnerError
 
 

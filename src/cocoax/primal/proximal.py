@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _tree as tree
+from ..core import tree
 from ..domains.base import Point
-from ..problem import Problem, Round
+from ..problem.problem import Problem, Round
 
 _MOST = 200  # linearisations
 

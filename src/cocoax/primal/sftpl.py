@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import equinox as eqx
 
-from .. import _tree as tree
 from .. import theory
-from .._integers import ceil_power
-from .._parameters import flag
+from ..core import tree
+from ..core.parameters import flag
 from ..domains.base import AbstractVertex, Point
+from ..theory.traced_powers import ceil_power
 from .base import AbstractPrimal, cost, first_guess
 from .perturbation import Ball, average, perturbed_leaders, repeat
 

@@ -8,10 +8,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _check as check
-from .. import _tree as tree
-from .._parameters import flag, kept, parameter, positive_parameter, rounds_remembered
-from .._tree import ratio
+from ..core import check, tree
+from ..core.parameters import flag, kept, parameter, positive_parameter, rounds_remembered
+from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
 from .base import Scale

@@ -7,10 +7,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .. import _check as check
-from .. import _tree as tree
 from .. import theory
-from .._parameters import argument
+from ..core import check, tree
+from ..core.parameters import argument
 from ..errors import LearnerError
 from .base import AbstractPrimal, cost
 from .steps import AbstractStep, Constant, Distance, Norm, as_step

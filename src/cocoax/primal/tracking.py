@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _tree as tree
-from .._tree import ratio
-from ..domains._span import AbstractSpan
+from ..core import tree
+from ..core.tree import ratio
 from ..domains.base import AbstractDomain, AbstractVertex, Point
+from ..domains.span import AbstractSpan
 from .base import first_guess
 
 _SMALLEST = 1e-6  # weight of a rest that is moved

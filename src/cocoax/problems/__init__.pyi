@@ -1,11 +1,11 @@
-from ._matrix_completion import matrix_completion as matrix_completion
-from ._online_pca import online_pca as online_pca
-from ._pacing import pacing as pacing
-from ._portfolio import portfolio as portfolio
-from ._shortest_path import shortest_path as shortest_path
-from ._simplex import simplex as simplex
+from .allocation import simplex as simplex
 from .base import Instance as Instance
+from .budget_pacing import pacing as pacing
+from .completion import matrix_completion as matrix_completion
+from .portfolios import portfolio as portfolio
+from .principal_components import online_pca as online_pca
 from .regression import group_sparsity as group_sparsity
 from .regression import sparse_regression as sparse_regression
+from .routing import shortest_path as shortest_path
 from .variants import rescaled as rescaled
 from .variants import waking as waking

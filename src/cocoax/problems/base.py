@@ -5,9 +5,9 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 
-from .._hindsight import Comparator, hindsight
-from ..environment import Environment
-from ..problem import Problem, Round
+from ..comparators.hindsight import Comparator, hindsight
+from ..problem.environment import Environment
+from ..problem.problem import Problem, Round
 
 
 class Instance(eqx.Module):

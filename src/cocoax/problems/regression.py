@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..domains import GroupLassoBall, L1Ball
-from ..environment import Sampler
 from ..errors import ProblemError
-from ..problem import Problem, Regularity
+from ..problem.environment import Sampler
+from ..problem.problem import Problem, Regularity
 from .base import Instance
 
 _NOISE = 0.1  # of the answers, at most

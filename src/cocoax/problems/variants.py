@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _check as check
-from .. import _tree as tree
-from .._hindsight import Comparator
+from ..comparators.hindsight import Comparator
+from ..core import check, tree
 from ..domains import Scale
-from ..environment import Environment
 from ..errors import ProblemError
-from ..problem import Problem, Regularity
+from ..problem.environment import Environment
+from ..problem.problem import Problem, Regularity
 from .base import Instance
 
 

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _check as check
-from .. import _tree as tree
+from ..core import check, tree
 from ..domains.base import AbstractDomain
 from ..errors import DomainError
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..dual.base import AbstractDual
-from ._require import kinds, require, require_same
+from .require import kinds, require, require_same
 
 _ROUNDS = 8
 

@@ -5,14 +5,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _check as check
-from .. import _tree as tree
-from .._play import play
+from ..core import check, tree
 from ..errors import LearnerError, ProblemError
+from ..games.play import play
 from ..learners.base import AbstractLearner, Horizon
-from ..problem import Problem
+from ..problem.problem import Problem
 from . import problems
-from ._require import kinds, require, require_close, require_inside, require_same, same
+from .require import kinds, require, require_close, require_inside, require_same, same
 
 
 def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, horizon: int = 20, random=None):

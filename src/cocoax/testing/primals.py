@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _tree as tree
+from ..core import tree
 from ..dual.base import Weights
 from ..errors import LearnerError
 from ..learners.base import Reveal
 from ..primal.base import AbstractPrimal, Scale
-from ..problem import Problem
+from ..problem.problem import Problem
 from . import problems
-from ._require import kinds, require, require_inside, require_same, same
+from .require import kinds, require, require_inside, require_same, same
 
 _ROUNDS = 6  # before the restart, and after it
 _CAPACITY = 12

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .. import _tree as tree
+from ..core import tree
 from ..domains.base import AbstractDomain
-from ..domains.combinators import Product
-from ..domains.simplices import ProbabilitySimplex
-from ..domains.spectral import NuclearNormBall
-from ..problem import Problem, Regularity, Round
+from ..domains.composed.product import Product
+from ..domains.matrices.spectral import NuclearNormBall
+from ..domains.vectors.simplices import ProbabilitySimplex
+from ..problem.problem import Problem, Regularity, Round
 
 
 class Small(NamedTuple):

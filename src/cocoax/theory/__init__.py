@@ -3,6 +3,6 @@
 `theory.constants.ocg(diameter)` and its neighbours describe primals, `theory.regret` their full bounds.
 """
 
-from .. import _lazy
+from ..core import lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach(__name__)
+__getattr__, __dir__, __all__ = lazy.attach(__name__)

@@ -1,10 +1,5 @@
 from . import constants as constants
 from . import regret as regret
-from ._rates import TABLE_1 as TABLE_1
-from ._rates import TABLE_2 as TABLE_2
-from ._rates import Rates as Rates
-from ._rates import pdmfw_rates as pdmfw_rates
-from ._rates import rates as rates
 from .bounds import Bounds as Bounds
 from .bounds import algorithm1 as algorithm1
 from .bounds import algorithm1_printed as algorithm1_printed
@@ -16,6 +11,11 @@ from .bounds import violation as violation
 from .bounds import violation_strong_duality as violation_strong_duality
 from .constants import Constants as Constants
 from .constants import kappa as kappa
+from .exponents import TABLE_1 as TABLE_1
+from .exponents import TABLE_2 as TABLE_2
+from .exponents import Rates as Rates
+from .exponents import pdmfw_rates as pdmfw_rates
+from .exponents import rates as rates
 from .frontier import Guaranteed as Guaranteed
 from .frontier import growth as growth
 from .frontier import lyap_drift as lyap_drift

@@ -8,8 +8,8 @@ $a = \tfrac12(1/\mu + P\theta)$, where P counts dual steps.
 import math
 from typing import Any, NamedTuple
 
-from ._rates import check_beta, pdmfw_rates, rates
 from .constants import Constants
+from .exponents import check_beta, pdmfw_rates, rates
 from .parameters import (
     block_length,
     blocks_mu,

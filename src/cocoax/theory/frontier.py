@@ -7,9 +7,9 @@ Parameters take arrays too; the guarantees take numbers.
 import math
 from typing import Any, NamedTuple
 
-from ._rates import check_beta
 from .bounds import Bounds, violation, violation_strong_duality
 from .constants import Constants
+from .exponents import check_beta
 
 
 class Guaranteed(NamedTuple):

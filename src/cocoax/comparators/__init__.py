@@ -1,0 +1,1 @@
+"""The best fixed decision in hindsight, with a certificate."""

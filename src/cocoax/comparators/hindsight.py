@@ -1,0 +1,187 @@
+"""The best fixed decision in hindsight, with a certificate: what regret is measured against."""
+
+import warnings
+from collections.abc import Callable
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..core import check, tree
+from ..domains.base import Point
+from ..errors import InfeasibleError, ProblemError
+from ..problem.environment import Environment
+from ..problem.problem import Problem, Round
+from ..problem.rounds import number_of_rounds
+from .objective import Objective, each_round, float64
+from .proximal_step import Hull
+from .solver import Infeasible, Solver
+
+
+class Comparator(eqx.Module):
+    r"""A decision $x^*$ to compare with, and what proves it.
+
+    `value` is $\sum_t f_t(x^*)$. No decision that meets the constraints does better than `lower_bound`, because
+    $\sum_t f_t + \langle\lambda^*, C\rangle \ge$ `lower_bound` on X, where $\lambda^*$ is `multiplier` and C stands for
+    the constraints: $\sum_t g_t$ by default, T times the expectation where that was given, each $g_t$ for
+    `"every_round"`. So a unit of total violation is worth $\lambda^*$ units of total loss. A point or path of one's own
+    proves nothing: its lower bound is $-\infty$. All leaves are NumPy arrays of float64: comparators can be stacked.
+    """
+
+    x: Point
+    loss: np.ndarray  # (T,): f_t(x*)
+    constraint: np.ndarray  # (T, m): g_t(x*)
+    value: np.ndarray
+    lower_bound: np.ndarray
+    multiplier: np.ndarray  # (m,), or (T, m) with benchmark="every_round"
+
+    @property
+    def gap(self):
+        """How far `value` may be above the best possible one."""
+        return self.value - self.lower_bound
+
+    @classmethod
+    def fixed(cls, problem: Problem, rounds: Round, x: Point) -> "Comparator":
+        """Any one point as the comparator."""
+        return cls._given(problem, rounds, x, None)
+
+    @classmethod
+    def path(cls, problem: Problem, rounds: Round, xs: Point) -> "Comparator":
+        """One point a round (leading axis T), for dynamic regret."""
+        return cls._given(problem, rounds, xs, 0)
+
+    @classmethod
+    def _given(cls, problem, rounds, x, axis):
+        with jax.enable_x64(True):
+            problem, rounds, x = (float64(each) for each in (problem, rounds, x))
+            horizon = number_of_rounds(rounds)
+            if axis == 0 and number_of_rounds(x) != horizon:
+                raise ProblemError(f"a path needs one point a round: {horizon} rounds, {number_of_rounds(x)} points")
+            loss, constraint = (np.asarray(each) for each in each_round(problem, rounds, x, axis))
+        value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
+        return cls(jax.tree.map(np.asarray, x), loss, constraint, value, np.asarray(-np.inf), none)
+
+
+def hindsight(
+    problem: Problem,
+    rounds: Round | Environment,
+    *,
+    expected_constraint: Callable | None = None,
+    benchmark: Literal["mean", "every_round"] = "mean",
+    tol: float = 1e-6,
+    horizon: int | None = None,
+    key=None,
+) -> Comparator:
+    r"""The best fixed decision in hindsight, in float64, with a certificate by linear minimisation.
+
+    $\min_{x\in X} \sum_{t=1}^T f_t(x)$ subject to $\frac1T\sum_{t=1}^T g_t(x) \le 0$.
+
+    **Arguments:**
+
+    - `rounds`: a PyTree with a leading axis T; or an `Environment`, whose rounds are then drawn with `horizon` and
+      `key` while the decision stays at the domain's start. An adversary that reacts to decisions has no fixed
+      rounds: give those of the game instead (`play(..., keep_rounds=True)`).
+    - `expected_constraint`: `x ->` the expectation of g(x), as `constraint` returns it, where it is known; it then
+      replaces the mean.
+    - `benchmark`: `"mean"` as above, or `"every_round"`: $g_t(x) \le 0$ for every t.
+    - `tol`: value and lower bound agree to `tol * max(1, |value|)`, constraints hold to `tol` times their size.
+
+    Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
+    outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
+    constraints. Warns if the certificate could not be closed to `tol`; the gap that is reported is
+    always true (for a domain whose `lmo` is exact, and convex functions).
+
+    >>> import jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(2),
+    ...     loss=lambda x, r: jnp.vdot(r["cost"], x),
+    ...     constraint=lambda x, r: x[0] - r["budget"],
+    ... )
+    >>> rounds = {"cost": jnp.array([[1.0, 2.0], [1.0, 4.0]]), "budget": jnp.array([0.5, 0.0])}
+    >>> best = hindsight(problem, rounds)  # x[0] <= 0.25 on average
+    >>> best.x.round(6).tolist(), round(float(best.value), 6), best.multiplier.round(6).tolist()
+    ([0.25, 0.75], 5.0, [2.0])
+    """
+    check.instance(problem, Problem, ProblemError, "hindsight needs a Problem first")
+    if tree.is_element(problem.domain.start()):
+        raise ProblemError("hindsight has no solver for factored matrices; give regret a decision to compare with")
+    if tree.is_traced(problem, rounds, key):
+        raise ProblemError("hindsight runs on the host; call it outside jit and vmap")
+    if benchmark not in ("mean", "every_round"):
+        raise ProblemError(f"benchmark must be 'mean' or 'every_round', got {benchmark!r}")
+    if expected_constraint is not None and benchmark == "every_round":
+        raise ProblemError("expected_constraint replaces the mean; with benchmark='every_round' leave it out")
+    if not 0 < check.scalar(tol, "tol", ProblemError) < np.inf:
+        raise ProblemError(f"tol must be positive, got {tol}")
+    if isinstance(rounds, Environment):
+        rounds = _draw(problem, rounds, horizon, key)
+    elif (length := number_of_rounds(rounds)) != (length if horizon is None else horizon):
+        raise ProblemError(f"horizon={horizon} does not fit the {length} rounds given")
+
+    with jax.enable_x64(True):
+        objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
+        hull = Hull(objective.problem.domain, objective.start)
+        try:
+            solver = Solver(objective, hull, hull.centre, objective.count, tol).solve()
+        except Infeasible as proof:
+            _check_convexity(objective, hull, *proof.args)
+            raise _infeasible(objective, *proof.args) from None
+        return _comparator(objective, solver)
+
+
+def _comparator(objective, solver):
+    _, unravel = ravel_pytree(objective.start)
+    x = unravel(jnp.asarray(solver.best.point))
+    loss, constraint = (np.asarray(each) for each in each_round(objective.problem, objective.rounds, x, None))
+    value, lower = np.asarray(loss.sum()), np.asarray(solver.lower * objective.horizon)
+    if solver.best_violation <= solver.tol and solver.best.loss + solver.precision < solver.lower:
+        raise ProblemError(
+            f"the loss or a constraint is not convex, or the domain's lmo not exact: value {value:.6g} is below its "
+            f"lower bound {lower:.6g}"
+        )
+    if not solver.done:
+        warnings.warn(
+            f"hindsight stopped before its certificate closed: value {value:.8g}, lower bound {lower:.8g} "
+            f"(gap {value - lower:.2g}), constraints exceeded by {solver.best_violation:.2g} of their size",
+            stacklevel=3,
+        )
+    multiplier = solver.multiplier
+    if objective.benchmark == "every_round":
+        multiplier = objective.horizon * multiplier.reshape(objective.horizon, objective.problem.constraints)
+    return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier)
+
+
+def _check_convexity(objective, hull, multiplier, bound):
+    """A proof of infeasibility that some point contradicts shows that the constraints are not convex."""
+    directions = np.random.default_rng(0).standard_normal((20, len(hull.centre)))
+    for point in (hull.centre, *(hull.lmo(direction) for direction in directions)):
+        if multiplier @ objective.measure(point, np.zeros_like(multiplier)).constraint < 0.99 * bound:
+            raise ProblemError("the constraints are not convex, or the domain's lmo is not exact; hindsight needs both")
+
+
+def _infeasible(objective, multiplier, bound):
+    names = objective.problem.names
+    if objective.benchmark == "every_round":
+        names = [f"{name} of round {t}" for t in range(objective.horizon) for name in names]
+    largest = [i for i in np.argsort(-multiplier)[:3] if multiplier[i] > 1e-6]
+    parts = " + ".join(f"{multiplier[i]:.3g} * {names[i]}" for i in largest)
+    more = " + ..." if np.sum(multiplier > 1e-6) > len(largest) else ""
+    kind = "" if objective.benchmark == "every_round" else ("expected " if objective.expected is not None else "mean ")
+    if objective.benchmark == "every_round":
+        multiplier = multiplier.reshape(objective.horizon, objective.problem.constraints)
+    return InfeasibleError(
+        f"no point of the domain meets the {kind}constraints: {parts}{more} >= {bound:.3g} everywhere; "
+        "loosen them by at least this much",
+        multiplier,
+        float(bound),
+    )
+
+
+def _draw(problem, environment, horizon, key):
+    if horizon is None or key is None:
+        raise ProblemError("an Environment has no rounds of its own; give hindsight a horizon and a key")
+    return environment.draw(horizon, key, problem.domain.start())

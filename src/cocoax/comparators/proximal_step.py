@@ -1,0 +1,231 @@
+r"""One proximal step over a domain that answers linear minimisation, and perhaps nothing else.
+
+$\min_{x\in X}\ \max_j(e_j + \langle h_j, x-y\rangle) + \langle c, x-y\rangle + \tfrac L2\|x-y\|^2
+  + K\,[\max_i (r_i + \langle a_i, x-y\rangle)]_+$
+
+by column generation: an exact quadratic program over the hull of the vertices found so far, then one LMO call
+that either proves the answer or adds a vertex. On spectral sets and simplices a cold start finds the answer in
+as many calls as it has components, since each residual's best vertex is a component of the answer. A curved domain
+that projects exactly is asked for that instead.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..errors import DomainError
+from .quadratic import solve_quadratic
+
+_MOST_VERTICES = 400
+_UNUSED = 1e-11
+_ASCENTS = 60
+_PATIENCE = 40
+_HALVINGS = 12
+
+
+class Pieces(NamedTuple):
+    """Affine functions of x, by their slopes and their values at y."""
+
+    slopes: np.ndarray
+    values: np.ndarray
+
+
+class Step(NamedTuple):
+    point: np.ndarray
+    loss_weights: np.ndarray  # of the pieces of the maximum e; they sum to 1
+    row_weights: np.ndarray  # of the rows r; they sum to K at most
+    excess: float  # the largest row at the answer, or 0
+
+
+@eqx.filter_jit
+def _lmo(domain, direction, unravel_like):
+    _, unravel = ravel_pytree(unravel_like)
+    return ravel_pytree(domain.lmo(unravel(direction)).dense())[0]
+
+
+@eqx.filter_jit
+def _project(domain, point, unravel_like):
+    _, unravel = ravel_pytree(unravel_like)
+    return ravel_pytree(domain.project(unravel(point)))[0]
+
+
+@eqx.filter_jit
+def _contains(domain, point, unravel_like):
+    _, unravel = ravel_pytree(unravel_like)
+    return domain.contains(unravel(point), 0.0)
+
+
+class Hull:
+    """The domain on flat float64 vectors, with the vertices of the last step."""
+
+    def __init__(self, domain, like):
+        self.domain, self.like = domain, like
+        self.centre = np.asarray(ravel_pytree(like)[0], np.float64)
+        self.diameter = _diameter(domain)
+        self.calls = 0
+        self.is_polytope, self.has_interior = self._probe()
+        self.projects = self._can_project()
+        self.earlier = self.lmo(np.zeros_like(self.centre))[None]  # a polytope's vertices in use in the step before
+
+    def lmo(self, direction):
+        self.calls += 1
+        return np.asarray(_lmo(self.domain, direction, self.like), np.float64)
+
+    def inside(self, point):
+        try:
+            return bool(_contains(self.domain, point, self.like))
+        except DomainError:  # an LMO alone cannot tell
+            return False
+
+    def nearest(self, point):
+        return np.asarray(_project(self.domain, point, self.like), np.float64)
+
+    def step(self, c, L, y, loss, rows, K, accuracy, guess=None) -> Step:
+        """The minimiser to within `accuracy` in value. `guess`: weights of all pieces to start from."""
+        if self.has_interior or (guess is None and not self.is_polytope):
+            free = _step_without_domain(c, L, y, loss, rows, K)
+            if self.has_interior and self.inside(free.point):
+                return free
+            guess = np.append(free.loss_weights, free.row_weights) if guess is None else guess
+        if self.is_polytope:
+            self.earlier, step = self._generate(c, L, y, loss, rows, K, accuracy, self.earlier)
+            return step
+        return self._ascend(c, L, y, loss, rows, K, accuracy, guess)
+
+    def _ascend(self, c, L, y, loss, rows, K, accuracy, weights):
+        """The dual: with the pieces' weights fixed the step is a projection, quick from a cold start, and a smooth
+        concave function of them, which BFGS maximises. Curved sets need this: vertices found for other weights are
+        of little use there."""
+        slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
+        curvature, of_loss = slopes @ slopes.T / L, len(loss.values)
+        none, closer = Pieces(slopes[:0], values[:0]), accuracy * (1e-3 if len(slopes) else 1.0)
+
+        def project(weights):
+            tilted = c + weights @ slopes
+            if self.projects:
+                point = self.nearest(y - tilted / L)
+            else:
+                first = self.lmo(tilted + L * (self.centre - y))[None]
+                _, (point, *_) = self._generate(tilted, L, y, none, none, K, closer, first)
+            move = point - y
+            dual = values @ weights + tilted @ move + 0.5 * L * (move @ move)
+            return point, values + slopes @ move, dual
+
+        point, slack, dual = project(weights)
+        for _ in range(_ASCENTS):
+            missing = (np.max(slack[:of_loss]) if of_loss else 0.0) - weights @ slack
+            excess = np.max(slack[of_loss:], initial=0.0)
+            price = 2.0 * weights[of_loss:].sum() if excess <= 1e-8 * self.diameter else K
+            if len(slopes) == 0 or missing + price * excess <= accuracy:
+                break
+            towards = _best_weights(curvature, -slack - curvature @ weights, of_loss, K) - weights
+            rounding = 1e-13 * (abs(dual) + abs(weights @ values))
+            tried = project(weights + towards)
+            for _ in range(_HALVINGS):
+                if tried[2] >= dual + 1e-4 * (slack @ towards) - rounding:
+                    break
+                towards = 0.5 * towards
+                tried = project(weights + towards)
+            bend = slack - tried[1]
+            if bend @ towards > 1e-14 * np.linalg.norm(bend) * np.linalg.norm(towards):
+                pushed = curvature @ towards
+                curvature = curvature - np.outer(pushed, pushed) / (pushed @ towards)
+                curvature = curvature + np.outer(bend, bend) / (bend @ towards)
+            weights, (point, slack, dual) = weights + towards, tried
+        return _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
+
+    def _generate(self, c, L, y, loss, rows, K, accuracy, vertices):
+        best, stale = np.inf, 0
+        while True:
+            weights, step = _step_in_hull(vertices, c, L, y, loss, rows, K)
+            slope = c + L * (step.point - y) + step.loss_weights @ loss.slopes + step.row_weights @ rows.slopes
+            vertex = self.lmo(slope)
+            gap = slope @ (step.point - vertex)
+            best, stale = (gap, 0) if gap < best else (best, stale + 1)
+            proven = gap <= accuracy + 1e-13 * self.diameter * np.linalg.norm(slope) or stale > _PATIENCE
+            known = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.diameter
+            vertices = vertices[weights > _UNUSED * weights.max()]
+            if proven or known or len(vertices) >= _MOST_VERTICES:
+                return vertices, step
+            vertices = np.concatenate([vertices, vertex[None]])
+
+    def _can_project(self):
+        try:
+            return bool(np.isfinite(self.nearest(self.centre)).all())
+        except DomainError:
+            return False
+
+    def _probe(self):
+        """Whether X seems a polytope (directions that are almost the same have the same answer), and whether it
+        has an interior (a little noise does not lead out of it) as far as `contains` can tell."""
+        directions, noise = np.random.default_rng(0).standard_normal((2, 20, len(self.centre)))
+        vertices = np.stack([self.lmo(direction) for direction in directions])
+        nudged = np.stack([self.lmo(near) for near in directions[:3] + 1e-6 * noise[:3]])
+        middle = 0.5 * (vertices.mean(0) + self.centre)
+        inside = self.inside(middle + 1e-4 * self.diameter * noise[0] / np.linalg.norm(noise[0]))
+        return bool(np.abs(vertices[:3] - nudged).max() <= 1e-12 * self.diameter), inside
+
+
+def _diameter(domain):
+    try:
+        return float(domain.diameter(2))
+    except DomainError:
+        return float(domain.diameter(1))  # an upper bound
+
+
+def _step_in_hull(vertices, c, L, y, loss, rows, K):
+    """The step over the convex hull of `vertices`, as a program in their weights."""
+    arms = vertices - y
+    u, of_loss, of_rows = _program(L * (arms @ arms.T), arms @ c, loss, rows, arms.T, K, True)
+    weights = np.maximum(u, 0.0)
+    weights = weights / weights.sum()
+    return weights, _answer(weights @ vertices, y, of_loss, of_rows, rows)
+
+
+def _step_without_domain(c, L, y, loss, rows, K):
+    """The step over the whole space, as a program in x or in the weights of the pieces, whichever are fewer."""
+    of_loss, size = len(loss.values), len(y)
+    if of_loss + len(rows.values) > size:
+        move, *weights = _program(L * np.eye(size), c, loss, rows, np.eye(size), K, False)
+        return _answer(y + move, y, *weights, rows)
+    slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
+    weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, of_loss, K)
+    return _answer(y - (c + weights @ slopes) / L, y, weights[:of_loss], weights[of_loss:], rows)
+
+
+def _program(Q, c, loss, rows, basis, K, simplex):
+    """The step over x = y + basis u, with u free or in the simplex: (u, weights of loss, weights of rows)."""
+    n, of_loss = len(c), len(loss.values)
+    several, elastic = int(of_loss > 0), int(len(rows.values) > 0)
+    inner, size = slice(elastic, elastic + n), elastic + n + several  # [the excess, u, the level of the loss]
+    full = np.zeros((size, size))
+    full[inner, inner] = Q
+    cost = np.concatenate([np.full(elastic, K), c, np.ones(several)])
+    G = np.zeros((of_loss + len(rows.values), size))
+    G[:, inner] = np.concatenate([loss.slopes, rows.slopes]) @ basis
+    G[:of_loss, elastic + n :] = -1.0
+    G[of_loss:, :elastic] = -1.0
+    h = -np.concatenate([loss.values, rows.values])
+    ones = np.concatenate([np.zeros(elastic), np.ones(n), np.zeros(several)]) if simplex else None
+    u, weights = solve_quadratic(full, cost, elastic + (n if simplex else 0), G, h, ones)
+    return u[inner], weights[:of_loss], weights[of_loss:]
+
+
+def _best_weights(Q, cost, of_loss, K):
+    """The minimiser where the first `of_loss` weights sum to 1 and the others to K at most."""
+    if len(cost) == 0:
+        return np.zeros(0)
+    is_row = (np.arange(len(cost)) >= of_loss).astype(float)
+    elastic = int(of_loss < len(cost))
+    weights, _ = solve_quadratic(
+        Q, cost, len(cost), is_row[None][:elastic], np.full(elastic, K), 1.0 - is_row if of_loss else None
+    )
+    return np.maximum(weights, 0.0)
+
+
+def _answer(point, y, of_loss, of_rows, rows):
+    excess = float(np.max(rows.values + rows.slopes @ (point - y), initial=0.0))
+    total = of_loss.sum()
+    return Step(point, of_loss / total if total > 0 else of_loss, np.maximum(of_rows, 0.0), excess)

@@ -1,0 +1,256 @@
+r"""$\min_{x\in X} F(x)$ subject to $G(x)\le 0$, convex, by linear minimisation only, with a dual lower bound.
+
+Smooth phase: a linearly constrained Lagrangian method (Robinson, 1972). Around $x_k$ with multiplier
+$\lambda_k$ it minimises $F + \langle\lambda_k, G-\bar G_k\rangle$ over $X\cap\{\bar G\le 0\}$, where $\bar G_k$
+linearises G at $x_k$, by accelerated proximal steps with restarts (Beck, Teboulle, 2009; O'Donoghue, Candes, 2015).
+Affine constraints are thus met exactly by every step, and need one k only. If F or G turns out not to be smooth,
+a proximal bundle method (Kiwiel, 1990) takes over, which sees them through their linearisations only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .proximal_step import Hull, Pieces
+
+_SMOOTH_STEPS = 2000
+_STANDSTILL = 200  # smooth steps that do not narrow the gap: they are too small for the accuracy of steps
+_CLOSE = 100  # times the precision: a gap that no other method would close either
+_BUNDLE_STEPS = 1000
+_MOST_CUTS = 120
+_MOST_CALLS = 50_000  # of the LMO
+_SUFFICIENT = 0.1
+
+
+class Measured(NamedTuple):
+    point: np.ndarray
+    loss: float
+    constraint: np.ndarray
+    slope: np.ndarray  # the gradient of F + <weights, G>
+
+
+class Infeasible(Exception):
+    """Carries (multiplier, bound): <multiplier, G> >= bound > 0 on X."""
+
+
+class Solver:
+    """What is known so far: `best`, the best point that meets the constraints; `lower`, proven by `multiplier`.
+
+    `objective` answers `measure(x, weights) -> Measured` and `jacobian(x) -> (M, d)`.
+    """
+
+    def __init__(self, objective, hull: Hull, start, count, tol):
+        self.objective, self.hull, self.tol = objective, hull, tol
+        self.lower, self.multiplier = -np.inf, np.zeros(count)
+        self.done = False
+        first = objective.measure(start, np.zeros(count))
+        scale = np.abs(first.constraint) + np.linalg.norm(objective.jacobian(start), axis=1) * hull.diameter
+        self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
+        self.slopes, self.offsets = np.zeros((0, len(start))), np.zeros(0)
+        self.owner, self.norm = np.zeros(0, int), np.zeros(0)
+        self.first, self.penalty = first, 0.0
+        self.best, self.best_violation = first, np.inf
+        self.latest = first
+        self._judge(first, np.zeros(count))
+
+    def solve(self):
+        if not self.done and not self._smooth():
+            self._bundle()
+        return self
+
+    @property
+    def precision(self):
+        return self.tol * max(self.objective.unit, abs(self.best.loss))
+
+    def _judge(self, at: Measured, multiplier):
+        """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X."""
+        if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
+            return
+        self.latest = at
+        vertex = self.hull.lmo(at.slope)
+        self._raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
+        violation = np.max(at.constraint / self.constraint_scale, initial=0.0)
+        if max(violation, self.best_violation) <= self.tol:
+            better = self._score(at) < self._score(self.best)
+        else:
+            better = violation < self.best_violation
+        if better:
+            self.best, self.best_violation = at, violation
+        met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
+        self.done = met and self.best.loss - self.lower <= self.precision
+
+    def _charge(self, at: Measured):
+        """What breaking the constraints saves, at the price known so far."""
+        return max(self.multiplier @ at.constraint, 0.0)
+
+    def _score(self, at: Measured):
+        return at.loss + 2 * self._charge(at)
+
+    def _raise_lower(self, bound, multiplier):
+        if bound > self.lower:
+            self.lower, self.multiplier = bound, multiplier
+
+    # Rows: linearised constraints, scaled to unit slopes.
+
+    def _linearize(self, at: Measured, keep=None):
+        jacobian = self.objective.jacobian(at.point)
+        norm = np.linalg.norm(jacobian, axis=1)
+        norm = np.where(norm > 0, norm, 1.0)
+        keep = np.zeros(len(self.owner), bool) if keep is None else keep
+        self.slopes = np.concatenate([self.slopes[keep], jacobian / norm[:, None]])
+        self.offsets = np.concatenate([self.offsets[keep], (at.constraint - jacobian @ at.point) / norm])
+        self.owner = np.concatenate([self.owner[keep], np.arange(len(norm))])
+        self.norm = np.concatenate([self.norm[keep], norm])
+        return jacobian
+
+    def _rows(self, y):
+        return Pieces(self.slopes, self.slopes @ y + self.offsets)
+
+    def _per_constraint(self, row_weights):
+        weights = np.zeros(len(self.multiplier))
+        np.add.at(weights, self.owner, row_weights / self.norm)
+        return weights
+
+    def _excess(self, x):
+        return np.max(self.slopes @ x + self.offsets, initial=0.0)
+
+    def _step(self, c, L, y, loss, guess=None):
+        """A proximal step; where the rows cannot be met, either the proof or a larger penalty."""
+        gap = min(self.best.loss - self.lower, abs(self.latest.loss - self.lower))
+        accuracy = 1e-4 * max(gap, self.precision)
+        while True:
+            step = self.hull.step(c, L, y, loss, self._rows(y), self.penalty, accuracy, guess)
+            if step.excess <= 1e-9 * self.hull.diameter or step.row_weights.sum() < 0.9 * self.penalty:
+                return step
+            shares = step.row_weights / step.row_weights.sum()
+            vertex = self.hull.lmo(shares @ self.slopes)
+            bound = shares @ (self.slopes @ vertex + self.offsets)
+            if bound > 1e-9 * self.hull.diameter:
+                multiplier = self._per_constraint(shares)
+                raise Infeasible(multiplier / multiplier.sum(), bound / multiplier.sum())
+            if self.penalty > 1e12 * self.first_penalty:
+                return step
+            self.penalty *= 10.0
+
+    def _smooth(self):
+        """Whether the smooth phase should not be followed by the bundle phase."""
+        none = Pieces(np.zeros((0, len(self.first.point))), np.zeros(0))
+        multiplier = np.zeros(len(self.multiplier))
+        x = y = self.first
+        around, jacobian = x, self._linearize(x)
+        self.first_penalty = self.penalty = 10.0 * (np.linalg.norm(x.slope) + 1e-9)
+        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.hull.diameter, 1e-12)  # linear losses have no curvature
+        L, lowest = max(self._first_curvature(x), floor), np.inf
+        momentum, guess, first_move, inner, affine = 1.0, None, None, 0, True
+
+        def error(at):  # G - G_k >= 0
+            return at.constraint - around.constraint - jacobian @ (at.point - around.point)
+
+        def value(at):  # of the subproblem's loss, F + <lambda_k, G - G_k>
+            return at.loss + multiplier @ error(at)
+
+        gap = np.inf
+        for number in range(1, _SMOOTH_STEPS + 1):
+            if number % _STANDSTILL == 0:
+                before, gap = gap, self.best.loss - self.lower
+                if 0.9 * before < gap <= _CLOSE * self.precision and self.best_violation <= self.tol:
+                    return True
+            phi, slope = value(y), y.slope - multiplier @ jacobian
+            while True:
+                step = self._step(slope, L, y.point, none, guess)
+                weights = self._per_constraint(step.row_weights)
+                new = self.objective.measure(step.point, weights)
+                d = new.point - y.point
+                rise = value(new) - phi - slope @ d
+                rounding = 1e-13 * max(abs(phi), abs(slope @ d))
+                if rise <= 0.5 * L * (d @ d) + rounding:
+                    break
+                L *= 2.0
+            guess = step.row_weights
+            self._judge(new, weights)
+            if self.done or self.hull.calls > _MOST_CALLS:
+                return True
+            lowest = min(lowest, L)
+            if 1e5 * lowest < L:
+                return False
+            gain = value(x) - value(new)
+            gain += self.penalty * (self._excess(x.point) - self._excess(new.point))
+            if gain < -10 * rounding and momentum > 1.0:
+                momentum, beta, new_x = 1.0, 0.0, x
+            else:
+                following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+                beta, momentum, new_x = (momentum - 1.0) / following, following, new
+                if (y.point - new.point) @ (new.point - x.point) > 0:
+                    beta, momentum = 0.0, 1.0
+            L = max(L * (0.5 if rise < 0.1 * L * (d @ d) else 0.97), floor)
+
+            # A new linearisation, once the subproblem of the last one is solved well enough for it.
+            affine = affine and np.all(error(new) <= 1e-11 * self.constraint_scale)
+            inner, move = inner + 1, L * np.linalg.norm(d)
+            first_move = move if first_move is None else first_move
+            if not affine and (move <= 0.1 * first_move or inner >= 30):
+                around, multiplier = new, weights
+                keep = (guess > 1e-9 * self.penalty) | (self._rows(new.point).values > -1e-9)
+                jacobian = self._linearize(new, keep & (np.arange(len(keep)) >= len(keep) - 10 * len(weights)))
+                inner, first_move, guess, momentum, beta, new_x = 0, None, None, 1.0, 0.0, new
+            target = new_x.point + beta * (new_x.point - x.point)
+            x = new_x
+            y = self.objective.measure(target, multiplier)
+            if not (np.isfinite(y.loss) and np.isfinite(y.slope).all()):
+                momentum, y = 1.0, self.objective.measure(x.point, multiplier)
+        return False
+
+    def _first_curvature(self, x):
+        near = self.objective.measure(
+            x.point + 0.1 * (self.hull.lmo(x.slope) - x.point), np.zeros(len(self.multiplier))
+        )
+        if not np.isfinite(near.slope).all():
+            return 0.0
+        d = near.point - x.point
+        return np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(d), 1e-300)
+
+    def _bundle(self):
+        zeros = np.zeros(len(self.multiplier))
+        centre = self.objective.measure(self.best.point, zeros)
+        self.slopes, self.offsets = self.slopes[:0], self.offsets[:0]
+        self.owner, self.norm = self.owner[:0], self.norm[:0]
+        slopes, values = np.zeros((0, len(centre.point))), np.zeros(0)  # values at the origin of each cut
+        L = 0.1 * np.linalg.norm(centre.slope) / self.hull.diameter + 1e-12
+        new, nulls = centre, 0
+        no_slope = np.zeros(len(centre.point))
+        for _ in range(_BUNDLE_STEPS):
+            slopes = np.concatenate([slopes, new.slope[None]])
+            values = np.append(values, new.loss - new.slope @ new.point)
+            if len(zeros):
+                self._linearize(new, np.ones(len(self.owner), bool))
+            loss = Pieces(slopes, values + slopes @ centre.point - centre.loss)
+            step = self._step(no_slope, L, centre.point, loss)
+            rows = self._rows(step.point)
+            model = slopes @ step.point + values
+            aggregate = step.loss_weights @ slopes + step.row_weights @ rows.slopes
+            vertex = self.hull.lmo(aggregate)
+            weights = self._per_constraint(step.row_weights)
+            self._raise_lower(
+                step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex),
+                weights,
+            )
+            new = self.objective.measure(step.point, zeros)
+            self._judge(new, zeros)
+            if self.done or self.hull.calls > _MOST_CALLS:
+                return
+            merit = centre.loss + self.penalty * np.max(centre.constraint, initial=0.0)
+            expected = merit - model.max() - self.penalty * step.excess
+            gained = merit - new.loss - self.penalty * np.max(new.constraint, initial=0.0)
+            if gained >= _SUFFICIENT * expected:
+                centre, nulls, L = new, 0, L * 0.5
+            else:
+                nulls += 1
+                L = L * 2.0 if nulls % 10 == 0 else L
+            used = step.loss_weights > 1e-9
+            used[-_MOST_CUTS // 2 :] |= len(used) < _MOST_CUTS
+            slopes, values = slopes[used], values[used]
+            if len(zeros):
+                used = step.row_weights > 1e-9 * max(step.row_weights.max(), 1e-300)
+                used[-_MOST_CUTS // 2 :] |= len(used) < _MOST_CUTS
+                self.slopes, self.offsets = self.slopes[used], self.offsets[used]
+                self.owner, self.norm = self.owner[used], self.norm[used]

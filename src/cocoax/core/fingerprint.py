@@ -1,0 +1,139 @@
+"""A hash of everything that an object is: what a stored result is looked up by."""
+
+import dis
+import functools
+import hashlib
+import sys
+import sysconfig
+import types
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import LabError
+
+_STANDARD = sysconfig.get_paths()["stdlib"]
+
+
+def fingerprint(*parts: Any, code: bool = True) -> str:
+    """32 hexadecimal digits. Equal for equal numbers, structures and code, in every process.
+
+    Functions are known by their bytecode, constants, defaults, closures and the globals that they name; classes by
+    their methods: a comment changes nothing, a number does. What is installed (cocoax, JAX, NumPy, ...) is known by its
+    name only: the version of cocoax belongs into the parts. Bytecode is one Python's own: with `code=False` it is left
+    out, and a function is known by its names, constants and what it refers to.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, parts, {}, code)
+    return digest.hexdigest()
+
+
+def _feed(digest, part, seen, code):
+    if isinstance(part, types.FunctionType | type):  # which may refer to themselves
+        if id(part) in seen:
+            digest.update(f"again {seen[id(part)]};".encode())
+            return
+        seen[id(part)] = len(seen)
+
+    def feed(name, *inner):
+        digest.update(f"{name}:{len(inner)};".encode())
+        for each in inner:
+            _feed(digest, each, seen, code)
+
+    match part:
+        case None | bool() | int() | float() | complex() | str() | bytes():
+            digest.update(f"{type(part).__name__}={part!r};".encode())
+        case jax.Array() if jnp.issubdtype(part.dtype, jax.dtypes.prng_key):
+            feed("key", np.asarray(jax.random.key_data(part)))
+        case np.ndarray() | jax.Array() | np.generic():
+            array = np.asarray(part)
+            digest.update(f"array {array.dtype} {array.shape};".encode() + array.tobytes())
+        case dict():
+            feed("dict", *(item for key in sorted(part, key=repr) for item in (key, part[key])))
+        case list() | tuple() | range() | set() | frozenset():
+            feed("list", *(sorted(part, key=repr) if isinstance(part, set | frozenset) else part))
+        case types.FunctionType() if _installed(part):
+            digest.update(f"{part.__module__}.{part.__qualname__};".encode())
+            feed("closure", *_cells(part))
+        case types.FunctionType():
+            defaults = part.__defaults__, part.__kwdefaults__
+            feed(f"function {part.__qualname__}", part.__code__, *defaults, _cells(part), _globals(part))
+        case types.CodeType():
+            feed("code", part.co_code if code else b"", part.co_names, part.co_varnames, part.co_consts)
+        case types.MethodType():
+            feed("method", part.__self__, part.__func__)
+        case functools.partial():
+            feed("partial", part.func, part.args, part.keywords)
+        case types.ModuleType():
+            digest.update(f"module {part.__name__};".encode())
+        case types.BuiltinFunctionType():
+            feed(f"built in {part.__qualname__}", getattr(part, "__self__", None))
+        case np.ufunc():
+            digest.update(f"ufunc {part.__name__};".encode())
+        case property() | staticmethod() | classmethod():
+            feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
+        case type():
+            own = {} if _installed(part) else {name: each for name, each in vars(part).items() if _tells(name, each)}
+            feed(f"class {part.__module__}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
+        case _ if hasattr(part, "__fingerprint__"):  # what holds more than what it is
+            feed(type(part).__qualname__, part.__fingerprint__())
+        case _ if callable(getattr(part, "__wrapped__", None)):  # jax.jit and its like
+            feed("wrapped", part.__wrapped__)
+        case _ if hasattr(part, "__dict__"):
+            feed("object", type(part), dict(vars(part)))
+        case _ if _installed(type(part)) and " at 0x" not in repr(part):
+            digest.update(f"{type(part).__qualname__} {part!r};".encode())
+        case _:
+            raise LabError(
+                f"a {type(part).__name__} cannot be told from another one, so results would be stored under the wrong "
+                "name; give numbers, arrays, functions and modules made of them"
+            )
+
+
+def _installed(part) -> bool:
+    """Whether it comes with a package, whose code changes only with its version."""
+    return _is_installed(getattr(part, "__module__", None) or "")
+
+
+def _is_installed(name) -> bool:
+    path = getattr(sys.modules.get(name), "__file__", None) or ""
+    return name.split(".")[0] in ("cocoax", "builtins") or "site-packages" in path or path.startswith(_STANDARD)
+
+
+def _cells(function):
+    cells = []
+    for cell in function.__closure__ or ():
+        try:
+            cells.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            cells.append(None)
+    return cells
+
+
+def _globals(function):
+    """The values of the globals that a function's code names, inner functions included; of a user's own module, those
+    that could be meant."""
+    names, attributes, codes = set(), set(), [function.__code__]
+    while codes:
+        code = codes.pop()
+        names |= {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        attributes |= set(code.co_names)
+        codes += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    found = {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    for name, value in list(found.items()):
+        if isinstance(value, types.ModuleType) and not _is_installed(value.__name__):
+            found |= {f"{name}.{each}": vars(value)[each] for each in sorted(attributes & vars(value).keys())}
+    return found
+
+
+def _tells(name, each) -> bool:
+    """Whether a class's attribute tells what the class does."""
+    return _is_code(each) or (not name.startswith("__") and isinstance(each, int | float | str | tuple | np.ndarray))
+
+
+def _is_code(each) -> bool:
+    return isinstance(each, types.FunctionType | property | staticmethod | classmethod) or callable(
+        getattr(each, "__wrapped__", None)
+    )

@@ -1,0 +1,55 @@
+"""Hyperparameters as arrays, so that changing them compiles nothing; checked where they can be seen."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import LearnerError
+from . import check, tree
+
+
+def argument(name) -> Any:
+    """A field that is not called what the class takes: there is a method of that name, or none would guess it."""
+    return eqx.field(metadata={"argument": name})
+
+
+def parameter(value, name, low, high, why=""):
+    """One that lies in an interval."""
+    if not tree.is_traced(value) and not low <= check.scalar(value, name, LearnerError) <= float(high) * (1 + 1e-6):
+        raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
+    return jnp.asarray(value, float)
+
+
+def positive_parameter(value, name):
+    """A factor."""
+    if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
+        raise LearnerError(f"{name} must be positive and finite, got {value}")
+    return jnp.asarray(value, float)
+
+
+def optional_parameter(value, name):
+    """A factor, or None where a theorem is to choose it."""
+    return None if value is None else positive_parameter(value, name)
+
+
+def flag(value, name) -> bool:
+    """One of two ways to do a thing; never traced."""
+    if not isinstance(value, bool | np.bool_):
+        raise LearnerError(f"{name} must be True or False, got {check.described(value)}")
+    return bool(value)
+
+
+def rounds_remembered(memory):
+    """Over how many rounds to look back; None for all of them."""
+    if memory is None or (not tree.is_traced(memory) and check.scalar(memory, "memory", LearnerError) == float("inf")):
+        return None
+    if not tree.is_traced(memory) and not check.scalar(memory, "memory", LearnerError) > 1:
+        raise LearnerError(f"memory must be more than 1 round, or None for all of them, got {memory}")
+    return jnp.asarray(memory, float)
+
+
+def kept(memory, dtype):
+    """What a sum keeps of itself in a round: 1 - 1/memory, or all."""
+    return jnp.ones((), dtype) if memory is None else (1 - 1 / jnp.maximum(memory, 1)).astype(dtype)

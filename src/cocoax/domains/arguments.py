@@ -1,0 +1,104 @@
+"""The arguments that several sets take, each in the form that the code wants, or refused in one sentence."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import check, tree
+from ..errors import DomainError
+
+
+def number(value, name):
+    """A parameter of a set as an array, checked where its value can be seen."""
+    if not tree.is_traced(value):
+        seen = check.real(value, name, DomainError)
+        if not np.all(np.isfinite(seen)):
+            raise DomainError(f"{name} must be finite, got {check.described(value)}")
+    elif jnp.iscomplexobj(value):
+        raise DomainError(f"{name} must be real, got complex numbers")
+    return jnp.asarray(value, dtype=float)
+
+
+def scalar(value, name, *, positive=False):
+    """One number, as an array."""
+    made = number(value, name)
+    if made.ndim > 0:
+        raise DomainError(f"{name} must be one number, got shape {made.shape}")
+    if positive and not tree.is_traced(value) and not np.asarray(value) > 0:
+        raise DomainError(f"{name} must be positive, got {value}")
+    return made
+
+
+def vector(values, name, of="coordinate"):
+    """A vector with at least one entry."""
+    values = number(values, name)
+    if values.ndim != 1 or values.size == 0:
+        raise DomainError(f"{name} must be a vector with one number per {of}, got shape {values.shape}")
+    return values
+
+
+def count(value, name="n") -> int:
+    """A whole number from 1 on."""
+    return check.whole(value, name, DomainError, low=1)
+
+
+def at_most(n, k) -> tuple[int, int]:
+    """n and k as integers with 1 <= k <= n."""
+    n, k = count(n), check.whole(k, "k", DomainError)
+    if not 1 <= k <= n:
+        raise DomainError(f"k must lie between 1 and n={n}, got {k}")
+    return n, k
+
+
+def exponent(p) -> float:
+    """The p of a norm."""
+    found = check.scalar(p, "p", DomainError)
+    if not found >= 1:
+        raise DomainError(f"p must be at least 1, got {p}")
+    return found
+
+
+def as_shape(shape) -> tuple[int, ...]:
+    """A shape as a tuple of positive sizes; a number is one axis."""
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    shape = tuple(check.whole(each, "every size in a shape", DomainError) for each in sizes)
+    if any(each < 1 for each in shape):
+        raise DomainError(f"every size in a shape must be at least 1, got {shape}")
+    return shape
+
+
+def as_labels(groups) -> np.ndarray:
+    """The number of the group that every coordinate is in, from lists of coordinates, or from such numbers."""
+    groups = _as_lists(groups)
+    if not isinstance(groups, list) or len(groups) == 0:
+        raise DomainError(f"groups must be lists of coordinates, like [[0, 1], [2]], got {check.described(groups)}")
+    if not any(isinstance(each, list) for each in groups):
+        labels = np.array([check.whole(each, "the label of a group", DomainError) for each in groups])
+        if set(labels.tolist()) != set(range(labels.max() + 1)):
+            raise DomainError(f"the labels of groups must be 0, 1, ..., each used, got {check.described(groups)}")
+        return labels
+    if not all(isinstance(each, list) for each in groups):
+        raise DomainError(f"groups must be all lists of coordinates, or all labels, got {groups}")
+    lists = [[check.whole(each, "a coordinate in a group", DomainError) for each in group] for group in groups]
+    flat = [each for group in lists for each in group]
+    if not all(lists) or sorted(flat) != list(range(len(flat))):
+        raise DomainError(
+            f"groups must be nonempty and hold each of the coordinates 0, 1, ... exactly once, got {groups}"
+        )
+    labels = np.zeros(len(flat), int)
+    for label, group in enumerate(lists):
+        labels[group] = label
+    return labels
+
+
+def _as_lists(value):
+    if isinstance(value, np.ndarray | jnp.ndarray):
+        return value.tolist()
+    return [_as_lists(each) for each in value] if isinstance(value, list | tuple | range | set) else value
+
+
+def by_norm(given, name):
+    """What is known in the l1 and l2 norms, from a dictionary or from the number that belongs to the l2 norm."""
+    known = given if isinstance(given, dict) else {2: given}
+    if not known or not known.keys() <= {1, 2}:
+        raise DomainError(f"{name} must be one number, for the l2 norm, or {{1: ..., 2: ...}}, got {given!r}")
+    return {ord: scalar(value, name, positive=True) for ord, value in known.items()}

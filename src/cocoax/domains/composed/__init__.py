@@ -1,0 +1,1 @@
+"""Domains made of other domains."""

@@ -1,0 +1,152 @@
+r"""Linear minimisation over a domain and a few half-spaces, by column generation (Dantzig, Wolfe, 1960).
+
+A point of $X\cap\{\langle a_i, x\rangle\le b_i\}$ is $\sum_j\lambda_j v_j$ with vertices of X, $\lambda$ in the simplex
+and $\sum_j\lambda_j(\langle a_i, v_j\rangle - b_i) + s_i = 0$ with slacks $s\ge 0$. On this linear program the simplex
+method keeps only k+1 columns, and X's own LMO finds the best one to enter: the vertex that minimises
+$\langle c + \sum_i\mu_i a_i, v\rangle$, where $\mu$ are the prices of the rows. With one half-space this is the
+secant method on its multiplier.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ...core import tree
+from ..base import AbstractVertex
+
+MOST_CALLS = 60  # of the LMO, for each column
+VERTEX = -1  # the kind of a column; that of a slack is its row
+
+
+class Basis(NamedTuple):
+    """The columns in use, some of vertices and some of slacks."""
+
+    vertices: AbstractVertex  # (k+1, ...)
+    kinds: Int[Array, " columns"]
+    columns: Float[Array, "columns columns"]
+    cost: Float[Array, " columns"]
+
+    def weights(self):
+        """The solution of the program: of columns @ weights = (1, 0, ..., 0)."""
+        target = jnp.zeros_like(self.cost).at[0].set(1)
+        weights = jnp.maximum(jnp.linalg.solve(self.columns, target), 0)
+        return weights / jnp.sum(jnp.where(self.kinds == VERTEX, weights, 0))
+
+    def replace(self, slot, kind, column, cost, vertex):
+        """A slot outside the basis replaces nothing; the vertex is ignored unless the kind is one."""
+        place = jnp.where(kind == VERTEX, slot, len(self.cost))
+
+        def put(stack, new):  # cast, since the set may have been built before float64 was switched on
+            return stack.at[place].set(new.astype(stack.dtype), mode="drop")
+
+        return Basis(
+            jax.tree.map(put, self.vertices, vertex),
+            self.kinds.at[slot].set(kind, mode="drop"),
+            self.columns.at[:, slot].set(column, mode="drop"),
+            self.cost.at[slot].set(cost, mode="drop"),
+        )
+
+
+class Found(NamedTuple):
+    basis: Basis
+    weights: Float[Array, " columns"]
+    value: Float[Array, ""]
+    lower: Float[Array, ""]  # no feasible value is lower, as is proven by
+    multiplier: Float[Array, " k"]
+    gap: Float[Array, ""]
+
+
+@eqx.filter_jit
+def simplex(domain, direction, rows, bound, basis, most) -> Found:
+    """Pivots from a feasible basis, with multipliers whose sum is `most` at most in what proves the bound."""
+    size, dtype = len(basis.cost), basis.cost.dtype
+    unit_columns = jnp.eye(size, dtype=dtype)
+
+    def go_on(state):
+        _, _, _, closed, calls = state
+        return ~closed & (calls < MOST_CALLS * size)
+
+    def pivot(state):
+        basis, lower, multiplier, _, calls = state
+        duals = jnp.linalg.solve(basis.columns.T, basis.cost)
+        level, prices = duals[0], -duals[1:]
+        safe = jnp.maximum(prices, 0)
+        safe = safe / jnp.maximum(jnp.sum(safe) / most, 1)
+        tilt = jax.tree.map(lambda leaf: jnp.tensordot(safe, leaf, axes=1), rows)
+        vertex = domain.lmo(tree.add(direction, tilt))
+        cost, column = vertex.dot(direction), column_of(vertex, rows, bound)
+        proven = cost + safe @ column[1:]
+        multiplier = jnp.where(proven > lower, safe, multiplier)
+        lower = jnp.maximum(proven, lower)
+
+        weights = basis.weights()
+        rounding = 8 * jnp.finfo(dtype).eps * safe @ (1 + jnp.abs(bound))
+        closed = basis.cost @ weights - lower <= tolerance(dtype) + rounding
+        reduced = jnp.append(cost + prices @ column[1:] - level, prices)
+        entering = jnp.argmin(reduced)
+        column = jnp.where(entering == 0, column, unit_columns[entering])
+        slot = _leaving(weights, jnp.linalg.solve(basis.columns, column))
+        basis = basis.replace(
+            jnp.where(closed, size, slot),
+            (entering - 1).astype(basis.kinds.dtype),
+            column,
+            jnp.where(entering == 0, cost, 0),
+            vertex,
+        )
+        return basis, lower, multiplier, closed, calls + 1
+
+    nothing = jnp.asarray(-jnp.inf, dtype), jnp.zeros(size - 1, dtype)
+    state = (basis, *nothing, jnp.asarray(False), jnp.asarray(0))
+    basis, lower, multiplier, _, _ = jax.lax.while_loop(go_on, pivot, state)
+    weights = basis.weights()
+    value = basis.cost @ weights
+    return Found(basis, weights, value, lower, multiplier, jnp.maximum(value - lower, 0))
+
+
+def _leaving(weights, rates):
+    """The column that blocks first as weights - step * rates >= 0; the safest of those nearly tied (Harris, 1973)."""
+    eps = jnp.finfo(weights.dtype).eps
+    blocks = rates > eps**0.75 * jnp.max(jnp.abs(rates))
+    rates = jnp.where(blocks, rates, 1)
+    longest = jnp.min(jnp.where(blocks, (weights + 4 * eps) / rates, jnp.inf))
+    tied = blocks & (weights / rates <= longest)
+    return jnp.argmax(jnp.where(tied, rates, -jnp.inf))
+
+
+@eqx.filter_jit
+def find_feasible(domain, rows, bound):
+    """A feasible basis; with the least excess over all rows as `value`, and what proves it.
+
+    The excess is one more column, which may make up for any row, and the only one that costs.
+    """
+    count, dtype = len(bound), bound.dtype
+    vertex = domain.vertex()
+    vertices = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count + 1, *leaf.shape)), vertex)
+    column = column_of(vertex, rows, bound)
+    worst = jnp.argmax(column[1:]) + 1
+    columns = jnp.eye(count + 1, dtype=dtype).at[:, 0].set(column)
+    basis = Basis(vertices, jnp.arange(-1, count, dtype=jnp.int32), columns, jnp.zeros(count + 1, dtype))
+    excess = jnp.full(count + 1, -1, dtype).at[0].set(0)
+    slot = jnp.where(column[worst] > 0, worst, count + 1)
+    basis = basis.replace(slot, count, excess, 1, vertex)
+    zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), rows)
+    found = simplex(domain, zero, rows, bound, basis, 1)
+
+    # if the excess is still a column, at 0, a slack takes its place
+    slot = jnp.where(jnp.any(found.basis.kinds == count), jnp.argmax(found.basis.kinds == count), count + 1)
+    shares = jnp.linalg.inv(found.basis.columns)[slot % (count + 1), 1:]
+    slack = jnp.argmax(jnp.abs(shares))
+    basis = found.basis.replace(slot, slack.astype(jnp.int32), jnp.eye(count + 1, dtype=dtype)[slack + 1], 0, vertex)
+    return found._replace(basis=basis, weights=basis.weights())
+
+
+def column_of(vertex, rows, bound):
+    """(1, <a_1, v> - b_1, ..., <a_k, v> - b_k)."""
+    return jnp.append(1, jax.vmap(vertex.dot)(rows) - bound).astype(bound.dtype)
+
+
+def tolerance(dtype):
+    return max(1e-10, 16 * float(jnp.finfo(dtype).eps))

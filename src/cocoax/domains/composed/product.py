@@ -1,0 +1,80 @@
+"""Products of domains."""
+
+import functools
+import operator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...core import check
+from ...errors import DomainError
+from ..base import AbstractDomain
+from ..vertices import ProductVertex
+
+
+class Product(AbstractDomain):
+    r"""$X = X_1 \times \dots \times X_k$, a PyTree of domains; decisions are PyTrees of the same structure.
+
+    >>> import jax.numpy as jnp
+    >>> from cocoax.domains import L1Ball, ProbabilitySimplex
+    >>> domain = Product({"mix": ProbabilitySimplex(2), "shift": L1Ball(2, radius=3.0)})
+    >>> vertex = domain.lmo({"mix": jnp.array([1.0, 0.0]), "shift": jnp.array([0.0, -2.0])})
+    >>> {name: block.tolist() for name, block in vertex.dense().items()}
+    {'mix': [0.0, 1.0], 'shift': [0.0, 3.0]}
+    """
+
+    blocks: Any
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+        if not self._leaves():
+            raise DomainError("a product needs at least one domain, got none")
+        for block in self._leaves():
+            check.instance(block, AbstractDomain, DomainError, "every leaf of a product must be a domain")
+
+    @property
+    def shape(self):
+        return self._map(lambda block: block.shape)
+
+    def lmo(self, direction, guess: Any = None):
+        if guess is None:
+            return ProductVertex(self._map(lambda block, part: block.lmo(part), direction))
+        return ProductVertex(self._map(lambda block, *parts: block.lmo(*parts), direction, guess.blocks))
+
+    def vertex(self):
+        return ProductVertex(self._map(lambda block: block.vertex()))
+
+    def tangent(self, direction):
+        return self._map(lambda block, part: block.tangent(part), direction)
+
+    def start(self):
+        return self._map(lambda block: block.start())
+
+    def inradius(self):
+        known = [each for each in (block.inradius() for block in self._leaves()) if each is not None]
+        return functools.reduce(jnp.minimum, known) if len(known) == len(self._leaves()) else None
+
+    def inner(self, point):
+        return self._map(lambda block, part: block.inner(part), point)
+
+    def diameter(self, ord):
+        widths = [block.diameter(ord) ** ord for block in self._leaves()]
+        return functools.reduce(operator.add, widths) ** (1 / ord)
+
+    def contains(self, x, tol=1e-6):
+        inside = self._map(lambda block, part: block.contains(part, tol), x)
+        return functools.reduce(operator.and_, jax.tree.leaves(inside))
+
+    def project(self, x):
+        return self._map(lambda block, part: block.project(part), x)
+
+    def _map(self, function, *trees):
+        return jax.tree.map(function, self.blocks, *trees, is_leaf=_is_domain)
+
+    def _leaves(self) -> list[AbstractDomain]:
+        return jax.tree.leaves(self.blocks, is_leaf=_is_domain)
+
+
+def _is_domain(node):
+    return isinstance(node, AbstractDomain)

@@ -1,0 +1,1 @@
+"""Sets of matrices: LMOs by singular pairs and eigenvectors."""

@@ -1,0 +1,162 @@
+"""Sets of matrices that only ask for the singular values of a matrix, or for its eigenvalues."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...core import tree
+from ...errors import DomainError
+from ..arguments import as_shape
+from ..base import AbstractDomain
+from ..vectors.balls import rescale
+
+
+class AbstractSpectral(AbstractDomain):
+    """The matrices whose values, singular or eigen-, lie in a set S of vectors that does not mind their order."""
+
+    values: eqx.AbstractVar[Any]  # S, a domain
+
+    @abc.abstractmethod
+    def spectrum(self, x: Float[Array, "m n"]) -> Float[Array, " k"]:
+        """The values of x."""
+
+    @abc.abstractmethod
+    def with_spectrum(self, function, x: Float[Array, "m n"]) -> Float[Array, "m n"]:
+        """The matrix with the singular vectors, or eigenvectors, of x, and with `function` of its values."""
+
+    def diameter(self, ord):
+        r"""Exact in the l2 norm. In the l1 norm an upper bound, attained by matrices with entries of one size.
+
+        $\langle x, y\rangle \ge \sum_i \lambda_i(x)\lambda_{n+1-i}(y)$ for ordered eigenvalues, and
+        $\ge -\sum_i \sigma_i(x)\sigma_i(y)$ for singular values (von Neumann, 1937): x and y are no farther apart
+        than two points of S, which diagonal matrices attain. And $\|x\|_1 \le \sqrt{mn}\,\|x\|_2$.
+        """
+        return self.values.diameter(2) * (self.dimension**0.5 if ord == 1 else 1.0)
+
+    def inradius(self):
+        """That of S: a change of x by so much changes its values by no more (von Neumann, 1937)."""
+        return self.values.inradius()
+
+    def project(self, x):
+        """The values projected onto S, at the price of a full decomposition."""
+        with jax.default_matmul_precision("highest"):
+            return self.with_spectrum(self.values.project, x)
+
+    def lmo_error(self, direction, vertex):
+        r"""$|\langle d, v\rangle - \min_X\langle d, x\rangle| / \max_X|\langle d, x\rangle|$, by a full decomposition.
+
+        Proven, to rounding, whatever made the vertex; one outside X, whose value is too small, does not pass.
+        """
+        direction, _ = rescale(direction)
+        spectrum = self.spectrum(direction)
+        lowest, highest = self.values.lmo(spectrum).dot(spectrum), self.values.support(spectrum)
+        return relative_gap(vertex.dot(direction) - lowest, jnp.maximum(-lowest, highest))
+
+
+class AbstractSingular(AbstractSpectral):
+    """All m by n matrices with singular values in a set that does not mind their signs."""
+
+    axes = 1
+    sizes: eqx.AbstractVar[tuple[int, int]]
+
+    @property
+    def shape(self):
+        return self.sizes
+
+    def start(self):
+        return jnp.zeros(self.shape)
+
+    def contains(self, x, tol=1e-6):
+        return self.values.contains(self.spectrum(x), tol)
+
+    def project(self, x):
+        """As `AbstractSpectral.project`, but with no decomposition in the ball around 0 that X contains; of a batch,
+        if all of it lies there."""
+        return _projected(x, self)
+
+    def spectrum(self, x):
+        return jnp.linalg.svd(x, compute_uv=False)
+
+    def with_spectrum(self, function, x):
+        left, values, right = jnp.linalg.svd(x, full_matrices=False)
+        return (left * function(values)) @ right
+
+
+@eqx.filter_custom_jvp
+def _projected(x, domain):
+    outside = ~(tree.norm(x) <= domain.inradius().astype(x.dtype))
+    # a loop of at most one step: under vmap both sides of a `cond` are computed
+    return jax.lax.while_loop(
+        lambda state: state[0],
+        lambda state: (jnp.zeros_like(outside), AbstractSpectral.project(domain, state[1])),
+        (outside, x),
+    )[1]
+
+
+@_projected.def_jvp
+def _projected_jvp(primals, tangents):
+    return eqx.filter_jvp(lambda x, domain: AbstractSpectral.project(domain, x), primals, tangents)
+
+
+class AbstractSymmetric(AbstractSpectral):
+    """All symmetric n by n matrices with eigenvalues in a set."""
+
+    axes = 2  # one on the diagonal, one beside it
+    n: eqx.AbstractVar[int]
+
+    @property
+    def shape(self):
+        return (self.n, self.n)
+
+    def tangent(self, direction):
+        """Its symmetric part, and of that no multiple of the identity if all points have one trace."""
+        direction = symmetric_part(direction)
+        kept = self.values.tangent(jnp.ones(self.n, direction.dtype))
+        return direction - jnp.diag((1 - kept) * jnp.trace(direction) / self.n)
+
+    def start(self):
+        return jnp.diag(self.values.start())
+
+    def contains(self, x, tol=1e-6):
+        largest = self.values.support(jnp.zeros(self.n, x.dtype).at[0].set(1))  # eigenvalue of any x in the set
+        symmetric = jnp.max(jnp.abs(x - x.T)) <= tol * largest
+        return symmetric & self.values.contains(self.spectrum(x), tol)
+
+    def spectrum(self, x):
+        return jnp.linalg.eigvalsh(x)
+
+    def with_spectrum(self, function, x):
+        values, vectors = jnp.linalg.eigh(symmetric_part(x))
+        return (vectors * function(values)) @ vectors.T
+
+
+def symmetric_part(x):
+    return 0.5 * x + 0.5 * x.T
+
+
+def relative_gap(gap, largest):
+    """|gap| / largest, and 0 where both are 0."""
+    return jnp.abs(gap) / jnp.where(largest > 0, largest, 1)
+
+
+def unless(zero, found, known):
+    """The known vertex if the direction was zero; else the one found, of the same dtype."""
+    return tree.where(zero, tree.astype(known, tree.dtype(found)), found)
+
+
+def as_matrix_shape(shape, name) -> tuple[int, int]:
+    match as_shape(shape):
+        case (rows, columns):
+            return rows, columns
+        case _:
+            raise DomainError(f"a {name} needs a shape (rows, columns), got {shape}")
+
+
+def as_method(method) -> str:
+    if method not in ("auto", "power", "exact", "krylov"):
+        raise DomainError(f"method must be 'auto', 'power', 'exact' or 'krylov', got {method!r}")
+    return method

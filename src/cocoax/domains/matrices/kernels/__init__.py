@@ -1,0 +1,1 @@
+"""GPU kernels of spectral LMOs, and the choice between them."""

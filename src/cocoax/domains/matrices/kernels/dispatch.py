@@ -1,0 +1,42 @@
+"""Golub-Kahan steps by what is fastest: products, one pass a step over a large matrix, or a small one in registers."""
+
+import functools
+
+from ..krylov import MOST_AT_ONCE, golub_kahan, golub_kahan_at_once, scaled_products
+from . import large, small
+
+
+def improved(matrix, first, count):
+    """Unit (u, v), better than the unit vector v by so many steps, and whether the matrix is 0."""
+    if small.pays(matrix, count):
+        steps = _in_registers(count)
+    elif count <= MOST_AT_ONCE and large.pays(matrix):
+        steps = _at_once(count)
+    else:
+        steps = _by_products(count)
+    return steps(matrix, first)
+
+
+@functools.cache
+def _by_products(count):
+    def steps(matrix, first):
+        forward, backward, zero = scaled_products(matrix, first)
+        return *golub_kahan(forward, backward, first, count), zero
+
+    return steps
+
+
+@functools.cache
+def _at_once(count):
+    def steps(matrix, first):
+        return golub_kahan_at_once(functools.partial(large.both, matrix), first, count)
+
+    return large.chosen(steps, _by_products(count))
+
+
+@functools.cache
+def _in_registers(count):
+    def steps(matrix, first):
+        return small.golub_kahan(matrix, first, steps=count)
+
+    return large.chosen(steps, _by_products(count), in_batches=True)

@@ -1,0 +1,248 @@
+"""Sets of matrices whose vertices have rank one. They differ from the rest in that their LMO is iterative."""
+
+import functools
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...core import tree
+from ...errors import DomainError
+from ..arguments import count, scalar
+from ..vectors.balls import L1Ball, rescale
+from ..vectors.simplices import ProbabilitySimplex, UnitSimplex
+from ..vertices import RankOne
+from .base import AbstractSingular, AbstractSymmetric, as_matrix_shape, as_method, relative_gap, symmetric_part, unless
+from .kernels.dispatch import improved
+from .krylov import (
+    fixed_directions,
+    lanczos,
+    nudged,
+    power,
+    ritz_gap,
+    ritz_range,
+    scaled_products,
+    top_eigenvector,
+    unit,
+)
+from .span import OfRankOne
+
+_LARGEST_EXACT = 256
+
+
+class NuclearNormBall(AbstractSingular):
+    r"""$X = \{x \in \mathbb{R}^{m\times n} : \sum_i \sigma_i(x) \le r\}$, whose vertices are $r\,u v^\top$.
+
+    `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64): proven for a
+    decomposition, almost certain for a Krylov space, which begins at fixed random directions.
+    `lmo(direction, guess)` makes `iterations` steps from the guess, always as many, so that in a batch nobody
+    waits; each takes two products with the direction. `lmo_error` says how good an answer was.
+
+    | `method` | without a guess | from a guess |
+    |---|---|---|
+    | `"auto"` | `"exact"` up to 256 rows or columns, then `"krylov"` | `"krylov"` |
+    | `"krylov"` | restarted Lanczos, and a decomposition where that would be faster | Golub-Kahan steps |
+    | `"power"` | as `"auto"` | power iterations: cheaper steps, but more of them for the same error |
+    | `"exact"` | one dense decomposition | the same; the guess is ignored |
+
+    `factored=True`, with `entries=(rows, columns)` and `rank=`, makes the ball of matrices that are too large to be
+    written down: see `factored.FactoredNuclearNormBall`.
+
+    >>> import jax.numpy as jnp
+    >>> ball = NuclearNormBall((2, 3), radius=2.0)
+    >>> vertex = ball.lmo(jnp.array([[0.0, 3.0, 0.0], [1.0, 0.0, 0.0]]))
+    >>> abs(vertex.dense().round(4)).tolist()
+    [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+
+    sizes: tuple[int, int] = eqx.field(static=True)
+    values: L1Ball
+    method: str = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+
+    def __new__(cls, *arguments, factored=False, **options):
+        made: Any = cls
+        if factored and cls is NuclearNormBall:
+            from .factored import FactoredNuclearNormBall as made
+        return super().__new__(made)
+
+    def __init__(self, shape, radius, *, factored=False, entries=None, rank=None, method="auto", iterations=4):
+        if entries is not None or rank is not None:
+            raise DomainError("entries= and rank= are for matrices that are not written down; give factored=True")
+        self.sizes = as_matrix_shape(shape, "nuclear-norm ball")
+        self.values = L1Ball(min(self.sizes), radius)
+        self.method = as_method(method)
+        self.iterations = count(iterations, "iterations")
+
+    @property
+    def radius(self) -> Float[Array, ""]:
+        return self.values.radius
+
+    def lmo(self, direction, guess: Any = None):
+        radius = self.radius.astype(direction.dtype)
+        with jax.default_matmul_precision("highest"):
+            if guess is None or self.method == "exact":
+                direction, zero = rescale(direction)
+                left, right = _top_singular_pair(direction, _exact(self.method, min(self.shape)))
+            else:
+                left, right, zero = self._improved(direction, unit(nudged(guess.right, direction.dtype)))
+        return unless(zero, RankOne(-left, right, radius), self.vertex() if guess is None else guess)
+
+    def _improved(self, direction, first):
+        if self.method == "power":
+            forward, backward, zero = scaled_products(direction, first)
+            left = unit(forward(first))
+            left = power(lambda x: forward(unit(backward(x))), left, self.iterations - 1, unit)
+            return left, unit(backward(left)), zero
+        return improved(direction, first, self.iterations)
+
+    def span(self, points, vertices: Any):
+        return OfRankOne(points, vertices)
+
+    def vertex(self):
+        left, right = (fixed_directions((size,), seed) for seed, size in enumerate(self.shape))
+        return tree.astype(RankOne(left, right, self.radius), self.radius.dtype)
+
+    def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
+        """A bound on `lmo_error` that is wrong with probability at most `failure`: `steps` Lanczos steps from a
+        random vector, for matrices too large to decompose. The bound falls like `1 / steps**2`."""
+        direction, _ = rescale(direction)
+        matrix = direction if self.sizes[0] >= self.sizes[1] else direction.T
+        with jax.default_matmul_precision("highest"):
+            first = unit(jax.random.normal(key, matrix.shape[1:], matrix.dtype))
+            _, square = ritz_range(lambda x: (matrix @ x) @ matrix, first, steps)
+        known = jnp.sqrt(jnp.maximum(square, 0))  # at most the largest singular value
+        largest = known / jnp.sqrt(1 - ritz_gap(first.size, steps, failure)).astype(known.dtype)
+        radius = self.radius.astype(known.dtype)
+        return relative_gap(vertex.dot(direction) + radius * largest, radius * known)
+
+
+class _AbstractTrace(AbstractSymmetric):
+    """Positive semidefinite matrices of bounded trace. `lmo` works on the symmetric part of the direction."""
+
+    simplex: ClassVar[type[Any]]  # what the eigenvalues lie in
+    n: int = eqx.field(static=True)
+    values: ProbabilitySimplex | UnitSimplex
+    method: str = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+
+    def __init__(self, n, trace, method, iterations):
+        self.n = count(n)
+        self.values = self.simplex(self.n, scalar(trace, "trace", positive=True))
+        self.method = as_method(method)
+        self.iterations = count(iterations, "iterations")
+
+    @property
+    def trace(self) -> Float[Array, ""]:
+        return self.values.total
+
+    def _total(self, quotient) -> Float[Array, ""]:
+        """The best trace of a multiple of $qq^T$, if $q^T d q$ is the quotient."""
+        return self.values.lmo(jnp.full(self.n, quotient)).value
+
+    def lmo(self, direction, guess: Any = None):
+        direction = symmetric_part(direction)
+        with jax.default_matmul_precision("highest"):
+            if guess is not None and self.method != "exact":
+                q, zero = self._improved(direction, unit(nudged(guess.right, direction.dtype)))
+            else:
+                direction, zero = rescale(direction)
+                q = _lowest_eigenvector(direction, _exact(self.method, self.n))
+            short = q * (0.5 / self.n**0.5)  # so that nothing overflows: only the sign is asked for
+            total = self._total(short @ (direction @ short))
+        return unless(zero, RankOne(q, q, total), self.vertex() if guess is None else guess)
+
+    def _improved(self, direction, first):
+        if self.method != "power":
+            forward, _, zero = scaled_products(direction, first)
+            return lanczos(lambda x: -forward(x), first, self.iterations), zero
+        # n bound > |d|: all eigenvalues of 1 - d / (n bound) are positive, and no sum overflows
+        bound = 1.01 * jnp.max(jnp.sum(jnp.abs(direction) / self.n, axis=0))
+        zero = bound <= jnp.finfo(direction.dtype).tiny
+        bound = jnp.where(zero, 1, bound)
+        return power(lambda x: x - (direction @ (x / self.n)) / bound, first, self.iterations, unit), zero
+
+    def vertex(self):
+        q = fixed_directions((self.n,))
+        return tree.astype(RankOne(q, q, self.trace), self.trace.dtype)
+
+    def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
+        """As for `NuclearNormBall`."""
+        direction, _ = rescale(symmetric_part(direction))
+        with jax.default_matmul_precision("highest"):
+            first = unit(jax.random.normal(key, (self.n,), direction.dtype))
+            lowest, highest = ritz_range(lambda x: direction @ x, first, steps)
+        # each end is missed by at most gap * (the true distance of the ends), with half of the failures
+        gap = ritz_gap(self.n, steps, failure / 2).astype(direction.dtype)
+        beyond = jnp.where(gap < 0.5, gap / (1 - 2 * gap) * (highest - lowest), jnp.inf)
+        bound, known = (self._total(value) * value for value in (lowest - beyond, lowest))
+        largest = jnp.maximum(-known, self._total(-highest) * highest)
+        return relative_gap(vertex.dot(direction) - bound, largest)
+
+
+class Spectraplex(_AbstractTrace):
+    r"""$X = \{x \in \mathbb{S}^n : x \succeq 0,\ \mathrm{tr}\,x = r\}$, with vertices $r\,qq^\top$.
+
+    `lmo` is as for `NuclearNormBall`, on the symmetric part of the direction; from a guess it makes
+    `iterations` Lanczos steps, with one product each.
+
+    >>> import jax.numpy as jnp
+    >>> spectraplex = Spectraplex(2)
+    >>> spectraplex.lmo(jnp.array([[1.0, 2.0], [2.0, 1.0]])).dense().round(4).tolist()
+    [[0.5, -0.5], [-0.5, 0.5]]
+    """
+
+    simplex = ProbabilitySimplex
+
+    def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
+        super().__init__(n, trace, method, iterations)
+
+
+class UnitSpectrahedron(_AbstractTrace):
+    r"""$X = \{x \in \mathbb{S}^n : x \succeq 0,\ \mathrm{tr}\,x \le r\}$, with vertices $r\,qq^\top$ and 0.
+
+    `lmo` is as for `Spectraplex`.
+
+    >>> import jax.numpy as jnp
+    >>> spectrahedron = UnitSpectrahedron(2)
+    >>> spectrahedron.lmo(jnp.array([[1.0, 2.0], [2.0, 1.0]])).dense().round(4).tolist()
+    [[0.5, -0.5], [-0.5, 0.5]]
+    >>> abs(spectrahedron.lmo(jnp.array([[2.0, 1.0], [1.0, 2.0]])).dense()).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+
+    simplex = UnitSimplex
+
+    def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
+        super().__init__(n, trace, method, iterations)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _top_singular_pair(matrix, exact):
+    """Unit (u, v) with the largest u^T C v, from the Gram matrix of the smaller side."""
+    rows, columns = matrix.shape
+    if rows < columns:
+        return _top_singular_pair(matrix.T, exact)[::-1]
+
+    def decomposed():
+        return jnp.linalg.eigh(matrix.T @ matrix).eigenvectors[:, -1]
+
+    def product(x):
+        return (matrix @ x) @ matrix
+
+    right = decomposed() if exact else top_eigenvector(product, decomposed, columns, matrix.dtype)
+    return unit(matrix @ right), right
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _lowest_eigenvector(matrix, exact):
+    def decomposed():
+        return jnp.linalg.eigh(matrix).eigenvectors[:, 0]
+
+    return decomposed() if exact else top_eigenvector(lambda x: -(matrix @ x), decomposed, len(matrix), matrix.dtype)
+
+
+def _exact(method, size):
+    return method == "exact" or (method != "krylov" and size <= _LARGEST_EXACT)

@@ -1,0 +1,262 @@
+"""Functions of a matrix that is not written down: what they measure of it, and their derivatives.
+
+A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with vectors.
+Derivatives are taken with respect to what is measured, and carried back by the measurements' adjoints.
+"""
+
+import contextlib
+import functools
+import operator
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import core as older
+from jax.extend import core
+from jaxtyping import Array, Float
+
+from ...core import tree
+from ...errors import DomainError, ProblemError
+from .factors import Block, Factored, Pattern
+
+_MOST_ENTRIES = 10**8
+_HOME: Any = core if hasattr(core, "get_opaque_trace_state") else older  # before JAX 0.10
+
+
+class Form(NamedTuple):
+    """A bilinear measurement of x: `sum_k l_k x r_k`, or its products with the rows l, or with the columns r, alone."""
+
+    left: Any
+    right: Any
+
+    def of(self, view: "View"):
+        if self.left is None:
+            return view._times(self.right)
+        if self.right is None:
+            return view._transposed()._times(self.left)
+        return view.point.dot(_element(view, [self.adjoint(jnp.ones((), view.dtype))]))
+
+    def adjoint(self, weight) -> Block:
+        """The matrix whose inner product with x is the measurement times its weight."""
+        left, right = (weight if each is None else each for each in self)
+        share = jnp.ones((), left.dtype) if self.left is None or self.right is None else weight
+        return Block.of(left, jnp.broadcast_to(share, len(left)), right)
+
+
+class _Tape:
+    """The forms that a function measures, in order, and what is added to each."""
+
+    def __init__(self, taps=None):
+        self.taps, self.forms, self.values, self.began = taps, [], [], _trace()
+
+    def measured(self, form: Form, value):
+        if _trace() != self.began:
+            raise ProblemError(
+                "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
+                "products with x outside of them"
+            )
+        place = len(self.forms)
+        self.forms.append(form)
+        self.values.append(value)
+        return value if self.taps is None else value + self.taps[place]
+
+
+def _trace():
+    """What JAX is tracing now."""
+    return _HOME.get_opaque_trace_state(convention="nnx")
+
+
+class View(eqx.Module):
+    r"""A matrix as losses and constraints see it, $x = \sum_k w_k\,l_k r_k^\top$ plus values on the pattern.
+
+    `x.entries(index=None)`: on the pattern, or some of them. `x.inner(left, right)`: $\sum_k l_k^\top x\,r_k$ for
+    vectors, or for matrices with one vector a row. `x @ right`, `left @ x`: products with a vector, or with a matrix.
+    `x.error`: the matrix's own. Outside losses also `x.dense()`, where that is not too large.
+    """
+
+    __array_ufunc__: ClassVar[None] = None  # NumPy leaves `vector @ x` to x
+
+    point: Factored
+    pattern: Pattern
+    moved: Float[Array, " count"] | None = None  # added to the entries
+    tape: _Tape | None = eqx.field(static=True, default=None)
+
+    @property
+    def shape(self):
+        return self.point.shape
+
+    @property
+    def dtype(self):
+        return self.point.dtype
+
+    @property
+    def error(self):
+        return self.point.error
+
+    def entries(self, index=None) -> Float[Array, "..."]:
+        index = index if index is None or isinstance(index, slice) else self._places(index)
+        found = self.point.entries(index)
+        if self.moved is not None:
+            found = found + (self.moved if index is None else self.moved[index])
+        if index is None or isinstance(index, slice):
+            return found
+        inside = (-self.point.count <= index) & (index < self.point.count)
+        return jnp.where(inside, found, jnp.nan)  # a round that asks for others is refused as not finite
+
+    def inner(self, left, right) -> Float[Array, ""]:
+        left, right = (self._vectors(each, size, axis) for each, size, axis in zip((left, right), self.shape, (0, 1)))
+        if len(left) != len(right):
+            raise ProblemError(
+                f"x.inner needs as many vectors on the left as on the right, got {len(left)}, {len(right)}"
+            )
+        return self._measured(Form(left, right))
+
+    def __matmul__(self, right):
+        right = jnp.asarray(right, self.dtype)
+        product = self._measured(Form(None, self._vectors(right.T, self.shape[1], 1)))
+        return product[0] if right.ndim == 1 else product.T
+
+    def __rmatmul__(self, left):
+        left = jnp.asarray(left, self.dtype)
+        product = self._measured(Form(self._vectors(left, self.shape[0], 0), None))
+        return product[0] if left.ndim == 1 else product
+
+    def dense(self) -> Float[Array, "m n"]:
+        """All entries."""
+        if self.tape is not None:
+            raise ProblemError("a loss cannot have a factored matrix written down; take x.entries(), or x @ vector")
+        if self.point.size > _MOST_ENTRIES:
+            raise DomainError(
+                f"a matrix of shape {self.shape} is too large to be written down; ask for its entries(), "
+                "or for products with vectors"
+            )
+        left, weights, right = self.point.joined()
+        with jax.default_matmul_precision("highest"):
+            low = (weights * left.T) @ right
+        if self.point.values is None:
+            return low
+        return low.at[self.pattern.rows, self.pattern.columns].add(self.point.values)
+
+    def _times(self, rows) -> Float[Array, "k m"]:
+        """x r for every row r, one after the other."""
+        left, weights, right = self.point.joined()
+        values = self.point.values
+
+        def times(row):
+            with jax.default_matmul_precision("highest"):
+                low = (weights * (right @ row)) @ left
+            return low if values is None else low + self.pattern.times(values, row)
+
+        return times(rows[0])[None] if len(rows) == 1 else jax.lax.map(times, rows)
+
+    def _transposed(self) -> "View":
+        x, (m, n) = self.point, self.shape
+        blocks = tuple(Block(b.right, b.weights, b.left, b.factor, b.error) for b in x.blocks)
+        return View(Factored(blocks, x.low, x.values, (n, m), x.count, x.rank), self.pattern.transposed())
+
+    def _measured(self, form):
+        value = form.of(self)
+        return value if self.tape is None else self.tape.measured(form, value)
+
+    def _places(self, index):
+        """Of entries, by their number in the ball's `entries`."""
+        count, traced = self.point.count, tree.is_traced(index)
+        seen: Any = index if traced else np.asarray(index)
+        if isinstance(index, tuple) or not jnp.issubdtype(seen.dtype, jnp.integer):
+            raise ProblemError("x.entries(index) counts the places of the ball's entries=, not rows and columns")
+        if not count:
+            raise ProblemError("this ball was made without entries; give NuclearNormBall(entries=(rows, columns))")
+        if not traced and not np.all((-count <= seen) & (seen < count)):
+            raise ProblemError(f"x.entries(index) takes places from 0 to {count - 1}, as entries= has them")
+        return jnp.asarray(index)
+
+    def _vectors(self, given, size, axis):
+        given = jnp.atleast_2d(jnp.asarray(given, self.dtype))
+        if given.ndim > 2 or given.shape[1] != size:
+            where = ("rows", "columns")[axis]
+            raise ProblemError(f"x has {size} {where}; give vectors of that length, got shape {given.shape}")
+        return given
+
+
+@contextlib.contextmanager
+def measuring(name, x):
+    """Around a call of a user's function of x, which may take a matrix for an array."""
+    try:
+        yield
+    except (TypeError, AttributeError) as caught:
+        if not isinstance(x, View) or "View" not in str(caught):
+            raise
+        told = str(caught).partition("\n")[0].rstrip(". ")
+        raise ProblemError(
+            f"{name} sees a factored matrix, of which it can have x.entries(), x.inner(left, right), x @ vector and "
+            f"vector @ x, but {type(caught).__name__}: {told}"
+        ) from caught
+
+
+def pulled_back(function, x: View) -> tuple[Any, Any]:
+    """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
+    values, vjp, forms = jax.vjp(_of_taps(function, x), *_zero_taps(function, x), has_aux=True)
+
+    def pull_back(weights):
+        moved, taps = vjp(weights)
+        return _element(x, [form.adjoint(tap) for form, tap in zip(forms, taps)], moved)
+
+    return values, pull_back
+
+
+def curvature(function, x: View, weights):
+    """The Hessian of the weighted sum of values at x, as a function of what it is multiplied with."""
+
+    def pulled(moved, taps):
+        _, vjp, forms = jax.vjp(_of_taps(function, x), moved, taps, has_aux=True)
+        return vjp(weights), forms
+
+    _, push, forms = jax.linearize(pulled, *_zero_taps(function, x), has_aux=True)
+
+    def product(direction: Factored) -> Factored:
+        along = View(direction, x.pattern)
+        found = push(direction.entries(), [form.of(along) for form in forms])
+        moved, taps = tree.finite(found)
+        return _element(x, [form.adjoint(tap) for form, tap in zip(forms, taps)], moved)
+
+    return product
+
+
+def _of_taps(function, x: View):
+    def with_taps(moved, taps):
+        tape = _Tape(taps)
+        return function(View(x.point, x.pattern, moved, tape)), tape.forms
+
+    return with_taps
+
+
+def _zero_taps(function, x: View):
+    """Zeros for all that a function measures at x: for the entries, and for every form."""
+
+    def measured():
+        tape = _Tape()
+        function(View(x.point, x.pattern, None, tape))
+        return tape.values
+
+    values = jax.eval_shape(measured)
+    zeros = jnp.zeros(x.point.count, x.dtype), [jnp.zeros(value.shape, value.dtype) for value in values]
+    if _depends(jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(*zeros).jaxpr):
+        raise ProblemError("a loss or a constraint may multiply x with data only, not with what it has of x already")
+    return zeros
+
+
+def _depends(jaxpr) -> bool:
+    """Whether any output depends on an input."""
+    reached = set(jaxpr.invars)
+    for equation in jaxpr.eqns:
+        if any(isinstance(each, core.Var) and each in reached for each in equation.invars):
+            reached.update(equation.outvars)
+    return any(isinstance(each, core.Var) and each in reached for each in jaxpr.outvars)
+
+
+def _element(x: View, blocks, values=None) -> Factored:
+    lows = [x.pattern.entries(block.left, block.weights, block.right) for block in blocks]
+    low = functools.reduce(operator.add, lows) if lows else None
+    return Factored(tuple(blocks), low, values, x.shape, x.point.count, x.point.rank)

@@ -1,0 +1,1 @@
+"""Polytopes: graphs, matchings, matroids, and linear programs solved by HiGHS."""

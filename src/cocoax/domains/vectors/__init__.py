@@ -1,0 +1,1 @@
+"""Sets of vectors whose LMO is a formula or a sort."""

@@ -1,0 +1,131 @@
+"""What a game was: losses, constraints, multipliers, and how they compare with a fixed decision."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ..comparators.hindsight import Comparator
+from ..core import check, tree
+from ..core.sums import running_sum
+from ..errors import ProblemError
+from ..problem.problem import Problem
+
+
+class Game(eqx.Module):
+    """The record of one game, or, after `jax.vmap(play)`, of a batch of them.
+
+    Time is an axis counted from the right: `loss` is (..., T), `constraint` and `multiplier` are (..., T, m).
+    Running sums are NumPy arrays in float64, or, where traced, compensated.
+    """
+
+    loss: Float[Array, "*batch T"]
+    constraint: Float[Array, "*batch T m"]
+    multiplier: Float[Array, "*batch T m"]  # the weight of each constraint in each round, the loss's being 1
+    lmo_calls: Int[Array, "*batch T"]  # to prepare the decision after each round
+    gradient_calls: Int[Array, "*batch T"]
+    decision: Any  # the next one
+    average: Any  # of this game's decisions
+    decisions: Any  # all of them, if kept
+    rounds: Any  # if kept
+    state: Any  # to go on from
+    bad_round: Int[Array, "*batch"]  # the first that was not finite, or beyond the horizon; or -1
+    problem: Problem | None  # kept with the rounds
+    names: tuple[str, ...] = eqx.field(static=True)  # of the constraints
+
+    def regret(self, comparator):
+        """Running sum of f_t(x_t) - f_t(x*), (..., T).
+
+        `comparator` is what `hindsight` returns; or a point, or a path of T points (dynamic regret), which need
+        `play(keep_rounds=True)`.
+        """
+        return running_sum(self.loss - self._against(comparator).loss, -1)
+
+    def regret_bounds(self, comparator):
+        """(lower, upper): regret against the comparator's point, and with its duality gap added.
+
+        Where the comparator is feasible, the last entries enclose the regret against the exact optimum.
+        """
+        against = self._against(comparator)
+        lower = self.regret(against)
+        return lower, lower + np.expand_dims(against.value - against.lower_bound, -1)
+
+    def violation(self):
+        """Running sum of g_t(x_t), (..., T, m)."""
+        return running_sum(self.constraint, -2)
+
+    def hard_violation(self):
+        """Running sum of [g_t(x_t)]_+, (..., T, m)."""
+        return running_sum(jnp.maximum(self.constraint, 0), -2)
+
+    def score(self, comparator):
+        """Regret + <multiplier, [violation]_+>, running: what overspending saved is charged at the optimal price."""
+        against = self._against(comparator)
+        price = against.multiplier
+        if np.ndim(price) == np.ndim(against.constraint):  # one multiplier for each round
+            charge = running_sum(price * jnp.maximum(self.constraint, 0), -2)
+        else:
+            charge = np.expand_dims(price, -2) * self.violation().clip(0)
+        return self.regret(against) + charge.sum(-1)
+
+    def table(self, comparator=None) -> dict[str, np.ndarray]:
+        """One row a round, as NumPy columns that pandas and polars both take; batches get a column `game`."""
+        batch = self.loss.shape[:-1]
+        if len(batch) > 1:
+            raise ProblemError(f"table takes one game or one batch of games, got a batch of shape {batch}")
+        violation, hard = self.violation(), self.hard_violation()
+        columns = {
+            "round": np.broadcast_to(np.arange(self.loss.shape[-1]), self.loss.shape),
+            "loss": self.loss,
+        }
+        if batch:
+            games = np.broadcast_to(np.arange(batch[0])[:, None], self.loss.shape)
+            columns = {"game": games, **columns}
+        if comparator is not None:
+            columns["regret"] = self.regret(comparator)
+            columns["score"] = self.score(comparator)
+        for i, name in enumerate(self.names):
+            columns[name] = self.constraint[..., i]
+            columns[f"{name}_violation"] = violation[..., i]
+            columns[f"{name}_hard_violation"] = hard[..., i]
+            columns[f"{name}_multiplier"] = self.multiplier[..., i]
+        columns["lmo_calls"] = self.lmo_calls
+        columns["gradient_calls"] = self.gradient_calls
+        return {name: np.asarray(column).reshape(-1) for name, column in columns.items()}
+
+    def _against(self, comparator) -> Comparator:
+        if isinstance(comparator, Comparator):
+            if np.shape(comparator.loss)[-1] != self.loss.shape[-1]:
+                raise ProblemError(
+                    f"the comparator is for {np.shape(comparator.loss)[-1]} rounds, the game has {self.loss.shape[-1]}"
+                )
+            if np.shape(comparator.constraint)[-1] != len(self.names):
+                raise ProblemError(
+                    "the comparator is of another problem: its constraints are not as many as the game's"
+                )
+            return comparator
+        if self.loss.ndim > 1:
+            raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
+        if tree.is_element(self.decision) and not (tree.is_element(comparator) and comparator.is_like(self.decision)):
+            raise ProblemError(
+                "comparator must be a matrix of the domain, as its element(...) makes them, or a decision"
+            )
+        comparator = check.listed(comparator) if isinstance(self.decision, jax.Array) else comparator
+        point = jax.tree.map(np.shape, self.decision)
+        path = jax.tree.map(lambda leaf: (*self.loss.shape, *np.shape(leaf)), self.decision)
+        shape = jax.tree.map(np.shape, comparator)
+        if shape not in (point, path) and not tree.is_element(self.decision):
+            found = f"shape {shape}" if jax.tree.leaves(shape) else check.described(comparator)
+            raise ProblemError(
+                f"comparator must be what hindsight returns, a point of shape {point} or a path of shape {path}, got "
+                f"{found}"
+            )
+        if self.problem is None:
+            raise ProblemError(
+                "a point as comparator needs the rounds; play with keep_rounds=True, or give Comparator.fixed(...)"
+            )
+        make = Comparator.path if shape == path and shape != point else Comparator.fixed
+        return make(self.problem, self.rounds, comparator)

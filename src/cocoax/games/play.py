@@ -1,0 +1,198 @@
+"""One game: a learner against its rounds, as one compiled scan."""
+
+import contextlib
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from ..core import check, tree
+from ..errors import DomainError, LearnerError, ProblemError
+from ..learners.base import AbstractLearner, Horizon, Outcome
+from ..problem.environment import Environment, emitted
+from ..problem.problem import Problem
+from ..problem.rounds import number_of_rounds
+from .game import Game
+from .state import Progress, begin, checked_start, checked_state
+
+
+def play(
+    problem: Problem,
+    learner: AbstractLearner,
+    rounds,
+    *,
+    key=None,
+    horizon=None,
+    start=None,
+    state=None,
+    length: int | None = None,
+    keep_decisions: bool = False,
+    keep_rounds: bool = False,
+) -> Game:
+    """Play a learner on a problem.
+
+    **Arguments:**
+
+    - `rounds`: a PyTree whose leaves have a leading axis T, or an `Environment`.
+    - `key`: all randomness comes from it. Not needed with `state`.
+    - `horizon`: how many rounds the learner plans for; by default the number of rounds. An `Environment` needs it.
+    - `start`: the first decision, by default `problem.domain.start()`. Its dtype is that of the game: a domain built
+      before `jax_enable_x64` was set keeps it in float32.
+    - `state`: `game.state` of an earlier game, to go on from: equal to not having stopped.
+    - `length`: with an `Environment`, how many rounds to play now; by default all that are planned.
+    - `keep_decisions`, `keep_rounds`: keep each round's decision, or data, in the `Game`.
+
+    Works under `jax.jit` and `jax.vmap`. A loss, constraint or gradient that is not finite raises an error that
+    names the round; under `jit` or `vmap`, `game.bad_round` has it.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(3),
+    ...     loss=lambda x, r: jnp.vdot(r, x),
+    ...     regularity=cx.Regularity(lipschitz=2.0),
+    ... )
+    >>> costs = jnp.tile(jnp.array([1.0, 0.0, 1.0]), (100, 1))
+    >>> game = cx.play(problem, cx.learners.Blocks(cx.primal.OCG()), costs, key=jax.random.key(0))
+    >>> game.loss.shape, int(game.lmo_calls.sum())
+    ((100,), 100)
+    """
+    check.instance(problem, Problem, ProblemError, "play needs a Problem first")
+    check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
+    is_environment = isinstance(rounds, Environment)
+    if not is_environment:
+        if length is not None:
+            raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
+        length = number_of_rounds(rounds)
+    if state is not None:
+        state = checked_state(problem, learner, rounds if is_environment else None, state)
+    if length is None:
+        length = _environment_length(learner, horizon, state)
+    length = check.whole(length, "length", ProblemError, low=1)
+    if state is not None and (start is not None or horizon is not None):
+        raise LearnerError("state= goes on with its own start and horizon; leave out start= and horizon=")
+    if state is None:
+        check.random_key(key, "play", LearnerError)
+        horizon = Horizon(length) if horizon is None else horizon
+        horizon = horizon if isinstance(horizon, Horizon) else Horizon(horizon)
+        start = checked_start(problem, start)
+        learner.check(problem)
+        state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
+    _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
+    game = _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
+    if not tree.is_traced(game.bad_round):
+        _check_finite(game, problem, learner, rounds, state)
+    return game
+
+
+@functools.partial(jax.jit, static_argnums=(4, 5, 6))
+def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
+    if isinstance(rounds, Environment):
+        recorded, emit = None, functools.partial(emitted, rounds)
+    else:
+        recorded, emit = rounds, None
+        state = Progress(state, None, None, None)
+
+    def one_round(carry, data):
+        state, total = carry
+        decision = learner.decision(state.learner)
+        if emit is None:
+            environment, number = None, None
+        else:
+            environment, data = emit(state.environment, decision, jax.random.fold_in(state.key, state.round))
+            number = state.round + 1
+        learner_state, outcome = _observed(learner.observe(problem, state.learner, data))
+        total = _compensated(problem.domain, total, decision)
+        kept = (decision if keep_decisions else None, data if keep_rounds else None)
+        return (Progress(learner_state, environment, state.key, number), total), (outcome, kept)
+
+    zero = tree.zeros_like(learner.decision(state.learner))
+    (state, (total, _)), (outcomes, (decisions, kept_rounds)) = jax.lax.scan(
+        one_round, (state, (zero, zero)), recorded, length=length
+    )
+    bad = ~outcomes.finite
+    return Game(
+        loss=outcomes.loss,
+        constraint=outcomes.constraint,
+        multiplier=outcomes.multiplier,
+        lmo_calls=outcomes.lmo_calls,
+        gradient_calls=outcomes.gradient_calls,
+        decision=learner.decision(state.learner),
+        average=tree.scale(1 / length, total),
+        decisions=decisions,
+        rounds=kept_rounds,
+        state=state.learner if emit is None else state,
+        bad_round=jnp.where(bad.any(), jnp.argmax(bad), -1),
+        problem=problem if keep_rounds else None,
+        names=problem.names,
+    )
+
+
+def _observed(answer):
+    if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Outcome)):
+        raise LearnerError(f"observe must return (state, Outcome), got {check.described(answer)}")
+    return answer
+
+
+def _compensated(domain, total, x):
+    """Kahan's sum: (sum, what rounding has lost of it)."""
+    old, lost = total
+    if tree.is_element(x):
+        return domain.kept(tree.add(old, x)), lost
+    x = tree.sub(x, lost)
+    new = tree.add(old, x)
+    return new, tree.sub(tree.sub(new, old), x)
+
+
+def _environment_length(learner, horizon, state):
+    """All that is planned: the horizon at the start, what is left of it later."""
+    planned = horizon if state is None else learner.rounds_left(state.learner)
+    if isinstance(planned, Horizon):
+        planned = planned.rounds
+    if planned is None:
+        raise LearnerError("an Environment goes on for ever; give horizon=, or length=, the number of rounds to play")
+    if tree.is_traced(planned):
+        raise LearnerError("a traced horizon in an Environment needs length=, the number of rounds to play")
+    if state is not None and int(planned) < 1:
+        raise LearnerError("the learner planned for 0 more round(s); start it with a larger horizon=")
+    return check.whole(planned, "horizon", LearnerError, low=1)
+
+
+def _check_length(learner, state, length):
+    left = learner.rounds_left(state)
+    if left is not None and not tree.is_traced(left) and jnp.ndim(left) == 0 and int(left) < length:
+        raise LearnerError(
+            f"the learner planned for {int(left)} more round(s) but {length} are to be played; start it with a "
+            "larger horizon= (Anytime: a larger capacity=)"
+        )
+
+
+def _check_finite(game, problem, learner, rounds, state):
+    bad = int(game.bad_round)
+    if bad < 0:
+        return
+    if _is_a_point(problem.domain):
+        raise ProblemError("the domain is a single point, so there is nothing to decide; play on a larger one")
+    decision = learner.decision(state)
+    if bad > 0:
+        before = rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[:bad], rounds)
+        decision = _scan(problem, learner, before, state, bad, False, False).decision
+    if not bool(tree.all_finite(decision)):
+        raise ProblemError(
+            f"round {bad}: the decision is not finite, although all was before; mend the domain's lmo or the Regularity"
+        )
+    for name in ("loss", "constraint"):
+        if not bool(jnp.isfinite(getattr(game, name)[bad]).all()):
+            raise ProblemError(f"round {bad}: the {name} is not finite; mend or drop that round")
+    raise ProblemError(
+        f"round {bad}: the gradient is not finite at a finite point; give another start=, or a loss and constraint "
+        "that are differentiable there"
+    )
+
+
+def _is_a_point(domain):
+    for ord in (1, 2):
+        with contextlib.suppress(DomainError):  # a domain need not know both
+            if bool(domain.diameter(ord) == 0):
+                return True
+    return False

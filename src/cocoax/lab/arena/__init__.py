@@ -1,0 +1,5 @@
+"""The arena: a fixed suite of problems, on which an untuned learner meets rivals that were tuned by hand."""
+
+from ...core import lazy
+
+__getattr__, __dir__, __all__ = lazy.attach(__name__, extra="lab")

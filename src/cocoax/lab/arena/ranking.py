@@ -1,0 +1,136 @@
+"""How a study of the arena ended: one row a problem, and how many problems meet each demand."""
+
+import math
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+import polars as pl
+
+from ... import __version__
+from ...errors import LabError
+from ..results import statistics
+from .tuning import HORIZON as TUNED_HORIZON
+from .tuning import SEEDS as TUNING_SEEDS
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+START = "play the start"
+WORSE = 1.05  # times the start's score: what no learner may exceed
+FACTOR = 2.0  # times the best rival's score
+SHARE = 0.8  # of the problems, on which the challenger has to be within the factor
+
+
+def standings(study: "Study") -> pl.DataFrame:
+    """One row a problem, by mean scores over the seeds; the challenger is the study's first learner.
+
+    - `score`, `start`, `rival`, `rival_score`: at the horizon that rivals were tuned for (the largest one that
+      was played, if it was not); `rival` is the one with the least score on these seeds.
+    - `against_start`: the challenger's score over the start's, at the horizon where that is largest.
+    - `slope`, `low`, `high`: of the challenger's score over T, with its interval.
+    - `safe`: the challenger is nowhere worse than the start by more than 5%.
+    - `falls`: its score per round falls: `high` is below 1. Where scores are not surely positive, so that no slope or
+      no interval can be had: the score per round of the largest horizon is below that of the smallest, or below 0
+      (better than the comparator), both with the 95% interval of the mean over the seeds.
+    - `ratio`: the challenger's score over the rival's; where both are negative (better than the comparator), the
+      rival's over the challenger's; none where only one is.
+    - `within`: its score is at most twice the best rival's; half of it, where that is negative.
+    """
+    table = statistics.played(study.table())
+    challenger = next(iter(study.learners))
+    slopes = statistics.slopes(study.table(), figures=("score",)).filter(pl.col("learner") == challenger)
+    means = table.group_by("problem", "learner", "horizon", maintain_order=True).agg(pl.col("score").mean())
+    rows = []
+    for problem in study.sources:
+        here = means.filter(pl.col("problem") == problem)
+        mine, start = (_by_horizon(here, name) for name in (challenger, START))
+        if not mine:
+            raise LabError(f"{challenger} could not play {problem!r}; the report says why")
+        at = TUNED_HORIZON if TUNED_HORIZON in mine else max(mine)
+        others = here.filter((pl.col("horizon") == at) & ~pl.col("learner").is_in([challenger, START])).sort("score")
+        rival, best = others.select("learner", "score").row(0) if len(others) else (None, math.nan)
+        slope = slopes.filter(pl.col("problem") == problem).select("slope", "low", "high").row(0)
+        games = table.filter((pl.col("problem") == problem) & (pl.col("learner") == challenger))
+        against_start = max(mine[T] / start[T] if start[T] > 0 else math.inf for T in mine)
+        rows.append(
+            {
+                "problem": problem,
+                "horizon": at,
+                "score": mine[at],
+                "start": start[at],
+                "rival": rival,
+                "rival_score": best,
+                "ratio": _ratio(mine[at], best),
+                "against_start": against_start,
+                **dict(zip(("slope", "low", "high"), slope)),
+                "safe": against_start <= WORSE,
+                "falls": slope[2] < 1 if math.isfinite(slope[2]) else _falls(games),
+                "within": None if rival is None else mine[at] <= max(FACTOR * best, best / FACTOR),
+            }
+        )
+    return pl.DataFrame(rows, schema_overrides={"rival": pl.String, "within": pl.Boolean})
+
+
+def markdown(study: "Study", command: str) -> str:
+    """The standings as a table, the counts of what is demanded, and how they were made."""
+    rows, challenger = standings(study), next(iter(study.learners))
+    header = f"| problem | T | {challenger} | start | best rival, tuned on other seeds | its score | ratio | slope |"
+    lines = [header, "|---|---|---|---|---|---|---|---|"]
+    for row in rows.iter_rows(named=True):
+        rival = "none" if row["rival"] is None else row["rival"].removesuffix(", tuned")
+        slope = "none" if math.isnan(row["slope"]) else f"{row['slope']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+        figures = [f"{row[name]:.3g}" for name in ("score", "start")]
+        other = [f"{row['rival_score']:.3g}", f"{row['ratio']:.2g}" if row["ratio"] == row["ratio"] else "none"]
+        lines.append(f"| {' | '.join([row['problem'], str(row['horizon']), *figures, rival, *other, slope])} |")
+    return "\n".join(
+        [
+            f"`{command}`, cocoax {__version__}, jax {jax.__version__}, "
+            f"{'float64' if jax.config.read('jax_enable_x64') else 'float32'}, seeds {min(study.seeds)} to "
+            f"{max(study.seeds)}. "
+            "Scores are regret + ⟨λ*, [violation]₊⟩, means over the seeds: lower is better. Rivals have all their "
+            f"steps tuned for each problem, at T = {TUNED_HORIZON} on the seeds {TUNING_SEEDS[0]} to "
+            f"{TUNING_SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores, with its 95% interval.",
+            "",
+            *lines,
+            "",
+            *_demands(rows, challenger),
+            "",
+        ]
+    )
+
+
+def _demands(rows, challenger):
+    judged = rows.filter(pl.col("within").is_not_null())
+    yield f"* {challenger} is worse than playing the start by at most 5%, at every horizon: {_count(rows, 'safe')}."
+    yield f"* Its score per round falls as T grows, with the interval: {_count(rows, 'falls')}."
+    yield (
+        f"* Its score is at most {FACTOR:g} times the best rival's (half of it, where that is negative: better than "
+        f"the comparator): {_count(judged, 'within')}; {SHARE:.0%} are asked."
+    )
+
+
+def _count(rows, demand):
+    failed = rows.filter(~pl.col(demand))["problem"].to_list()
+    return f"{len(rows) - len(failed)} of {len(rows)}" + (f" (not: {'; '.join(failed)})" if failed else "")
+
+
+def _ratio(score, rival):
+    if score > 0 and rival > 0:
+        return score / rival
+    return rival / score if score < 0 and rival < 0 else math.nan
+
+
+def _by_horizon(means, learner):
+    return dict(means.filter(pl.col("learner") == learner).select("horizon", "score").iter_rows())
+
+
+def _falls(games):
+    """Whether the score per round at the largest horizon is below that at the smallest, or below 0, beyond chance."""
+    per_round = games.with_columns(pl.col("score") / pl.col("horizon"))
+    ends = [per_round.filter(pl.col("horizon") == at) for at in (games["horizon"].min(), games["horizon"].max())]
+    pairs = ends[1].join(ends[0], on="seed", suffix="_first")
+    if ends[0]["horizon"][0] == ends[1]["horizon"][0] or len(pairs) < 2:
+        return False
+    figures = (pairs["score"] - pairs["score_first"]).to_numpy(), pairs["score"].to_numpy()
+    return any(each.mean() + statistics.half_width(np.std(each, ddof=1), len(each)) < 0 for each in figures)

@@ -1,0 +1,112 @@
+"""Tuning by hand, done by a machine: the best numbers for each problem, on seeds that are never reported."""
+
+import functools
+import importlib.resources
+import itertools
+import json
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...core import tree
+from ...learners.base import AbstractLearner
+from ..run import batch
+from ..sources import Drawn, as_source, learner_key
+from .rivals import FAMILIES, Family, Units
+
+SEEDS = range(1000, 1005)
+HORIZON = 1000
+SCREENED, FINALISTS = 2, 8  # seeds on which all numbers are tried, and how many of those reach the other seeds
+TOLERANCE = 1e-5  # of the comparators
+
+
+class Tuned(NamedTuple):
+    """What tuning came to, and at which end of the grid, if at one."""
+
+    numbers: dict[str, float]
+    score: float  # mean over the seeds
+    at_edge: list[str]
+
+
+@functools.cache
+def tuned() -> dict[str, dict[str, dict]]:
+    """By problem and family, what `python -m benchmarks.tune_arena` found."""
+    text = importlib.resources.files("cocoax.lab.arena").joinpath("tuned.json").read_text("utf-8")
+    return json.loads(text)["problems"]
+
+
+def rivals(most: int) -> dict[str, dict[str, AbstractLearner]]:
+    """By family and problem: on each problem the `most` families that did best when they were tuned."""
+    found: dict[str, dict[str, AbstractLearner]] = {family: {} for family in FAMILIES}
+    for problem, results in tuned().items():
+        for family in sorted(results, key=lambda family: results[family]["score"])[:most]:
+            found[family][problem] = FAMILIES[family].make(**results[family]["numbers"])
+    return {f"{family}, tuned": each for family, each in found.items() if each}
+
+
+class Tuner:
+    """One problem on the tuning seeds, for all families."""
+
+    def __init__(
+        self, name: str, make, *, seeds=SEEDS, horizon=HORIZON, thin=1, screened=SCREENED, finalists=FINALISTS
+    ):
+        self.horizon, self.thin, self.screened, self.finalists = horizon, thin, screened, finalists
+        drawn = [as_source(name, make).draw(seed, horizon) for seed in seeds]
+        self.comparators = [each.comparator(horizon, TOLERANCE) for each in drawn]
+        self.games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
+        self.units = _units(drawn[0])
+
+    def tune(self, family: Family) -> Tuned:
+        """The numbers with the least mean score; the first seeds decide which reach the others."""
+        grid = {name: values[:: self.thin] for name, values in family.grid(self.units).items()}
+        points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+        first = self._scores(family, points, slice(self.screened))
+        order = np.argsort(first)[: self.finalists]
+        points = [points[i] for i in order]
+        means = self._scores(family, points, slice(None))
+        best = points[int(np.argmin(means))]
+        edge = [name for name, values in grid.items() if best[name] in (values[0], values[-1])]
+        return Tuned(best, float(means.min()), edge)
+
+    def _scores(self, family, points, seeds):
+        """Mean over the seeds, for every point; what went bad is infinite."""
+        made = [family.make(**point) for point in points]
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *made)
+        games = jax.tree.map(lambda *leaves: jnp.stack(leaves), *self.games[seeds])
+        played = _play_all(stacked, *games, jnp.asarray(self.horizon, jnp.int32), batch.capacity_of(self.horizon))
+        loss, constraint = (np.asarray(each, np.float64)[:, :, : self.horizon] for each in played[:2])
+        finite = np.asarray(played[2])[:, :, : self.horizon].all((1, 2))
+        against = self.comparators[seeds]
+        regret = loss.sum(2) - np.stack([best.value for best in against])
+        price = np.stack([best.multiplier for best in against])
+        scores = regret + (price * np.maximum(constraint.sum(2), 0)).sum(2)
+        return np.where(finite, scores.mean(1), np.inf)
+
+
+@functools.partial(jax.jit, static_argnames="capacity")
+def _play_all(learners, problems, rounds, keys, horizon, capacity):
+    def play(learner):
+        outcomes = batch._play(problems, learner, rounds, keys, horizon[None], capacity)
+        return outcomes.loss[:, 0], outcomes.constraint[:, 0], outcomes.finite[:, 0]
+
+    return jax.vmap(play)(learners)
+
+
+def _units(drawn: Drawn) -> Units:
+    domain = drawn.problem.domain
+    start = domain.start()
+
+    @jax.jit
+    def root_mean_squares(rounds):
+        of_loss, of_constraints = jax.vmap(lambda r: drawn.problem.gradients(start, r))(rounds)
+        loss, constraint = (
+            jax.tree.map(lambda leaf: leaf.reshape(len(leaf), -1), x) for x in (of_loss, of_constraints)
+        )
+        return tree.norm(loss) / number**0.5, tree.norm(constraint) / (number * drawn.problem.constraints) ** 0.5
+
+    number = len(jax.tree.leaves(drawn.rounds)[0])
+    loss, constraint = (float(each) for each in root_mean_squares(drawn.rounds))
+    width = float(domain.diameter(2))
+    return Units(width / loss, loss / (width * constraint**2))

@@ -1,0 +1,1 @@
+"""The report of a study: an HTML page, tables and figures."""

@@ -1,0 +1,216 @@
+"""Figures for papers and notebooks, with Matplotlib."""
+
+import io
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ...core import check
+from ...errors import LabError
+from ...games.game import Game
+from ..results.statistics import BAND
+
+# Okabe and Ito's palette, which the colour-blind can tell apart too, without its yellow; grey for black
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+Rates = Mapping[str, Mapping[str, float]]  # proven exponents of T, by figure and learner
+LABELS = {"regret": "regret", "violation": "violation", "multiplier": "largest multiplier", "loss": "total loss"}
+
+
+class Style(NamedTuple):
+    """How a learner looks, everywhere."""
+
+    colour: str
+    dash: str
+    marker: str
+
+
+class Line(NamedTuple):
+    """A mean with its band."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def styles(learners) -> dict[str, Style]:
+    """One for each: colours first, then dashes."""
+    n = len(COLOURS)
+    return {
+        name: Style(COLOURS[i % n], DASHES[i // n % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, name in enumerate(learners)
+    }
+
+
+def lines(rows: pl.DataFrame, figure: str, x: str) -> dict[str, Line]:
+    """By learner, from the rows of one problem of `statistics.summary` or `statistics.over_rounds`."""
+    columns = [x, *(f"{figure}_{part}" for part in ("mean", "low", "high"))]
+    return {
+        str(name): Line(*(group[column].to_numpy() for column in columns))
+        for (name,), group in rows.group_by("learner", maintain_order=True)
+    }
+
+
+def reference(line: Line, exponent: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """c T^exponent through the first mean that is positive, or nothing."""
+    positive = np.flatnonzero(line.mean > 0)
+    if not len(positive) or positive[0] == len(line.x) - 1:
+        return None
+    first = positive[0]
+    x = np.geomspace(line.x[first], line.x[-1], 25)
+    return x, line.mean[first] * (x / line.x[first]) ** exponent
+
+
+def ticks(horizons, most: int = 6) -> list[int]:
+    """At most so many of them, evenly spread on a logarithmic scale, the first and the last among them."""
+    found = np.unique(horizons)
+    wanted = np.linspace(np.log(found[0]), np.log(found[-1]), most)
+    near = np.abs(np.log(found)[:, None] - wanted).argmin(0)
+    return found.tolist() if len(found) <= most else found[np.unique(near)].tolist()
+
+
+def shade(drawn) -> float:
+    """How opaque bands are: less, the more there are."""
+    return min(0.15, 0.9 / max(len(drawn), 1))
+
+
+def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool) -> bool:
+    """Regret against T, where slopes are read, and whatever would look flat beside one line that ends far out."""
+    values = _all_values(drawn)
+    if against_horizon and (figure == "regret" or (len(values) and (values > 0).all())):
+        return True
+    last = np.abs([line.mean[-1] for line in drawn.values()])
+    last = last[np.isfinite(last) & (last > 0)]
+    return len(last) > 1 and bool(last.max() > 10 * np.median(last))
+
+
+def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, *, constrained=True):
+    """Regret and violation against T, of one problem's rows of `statistics.summary`; a Matplotlib figure."""
+    panels = {figure: lines(rows, figure, "horizon") for figure in ("regret", "violation")[: 1 + constrained]}
+    figure, axes = _panels(panels, "horizon T", looks, marked=True)
+    for name, axis in axes.items():
+        axis.set_xscale("log")
+        axis.set_xticks(marks := ticks(rows["horizon"]), map(str, marks))
+        axis.set_xticks([], minor=True)
+        for learner, exponent in rates[name].items():
+            line = panels[name].get(learner)
+            if line is not None and (drawn := reference(line, exponent)) is not None:
+                axis.plot(*drawn, color=looks[learner].colour, linestyle=(0, (5, 4)), linewidth=0.7)
+        if on_log_scale(panels[name], name, True):
+            _logarithmic(axis, panels[name])
+    return figure
+
+
+def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=True):
+    """Regret, violation and multiplier over the rounds, of one problem's rows of `statistics.over_rounds`."""
+    panels = {x: lines(rows, x, "round") for x in ("regret", "violation", "multiplier")[: 1 + 2 * constrained]}
+    figure, axes = _panels(panels, "round", looks)
+    for name, axis in axes.items():
+        if on_log_scale(panels[name], name, False):
+            _logarithmic(axis, panels[name])
+    return figure
+
+
+def saved(figure) -> Iterator[tuple[str, bytes]]:
+    """A figure as PNG and as PDF, with one layout: to find it takes as long as to draw."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)  # it measures texts for the layout, and knows their sizes when it draws
+    figure.set_dpi(200)
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine(None)
+    forms = {"png": {"pil_kwargs": {"compress_level": 1}}, "pdf": {"metadata": {"CreationDate": None}}}
+    for form, settings in forms.items():
+        figure.savefig(content := io.BytesIO(), format=form, dpi=figure.dpi, **settings)
+        yield form, content.getvalue()
+
+
+def plot(games: Mapping[str, Game] | Game, comparator=None):
+    """Regret (without a comparator, total loss), violation and multiplier over the rounds; a Matplotlib figure.
+
+    **Arguments:**
+
+    - `games`: by the learners' names; each one game, or a batch by `jax.vmap`, drawn as mean and band over the batch.
+      Of several constraints, the worst is drawn.
+    - `comparator`: what `Game.regret` takes, for all games.
+
+    >>> import jax, cocoax as cx
+    >>> instance = cx.problems.pacing(jax.random.key(0), segments=3)
+    >>> rounds = instance.rounds(20, jax.random.key(1))
+    >>> game = cx.play(instance.problem, cx.learners.Stay(), rounds, key=jax.random.key(2))
+    >>> figure = plot({"stay": game}, instance.comparator(rounds))
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['regret', 'violation', 'largest multiplier']
+    """
+    games = {"game": games} if isinstance(games, Game) else games
+    if not isinstance(games, Mapping) or not games or not all(isinstance(game, Game) for game in games.values()):
+        raise LabError(f"plot takes a dict of what cocoax.play returned, by name, got {check.described(games)}")
+    names = {str(name): game for name, game in games.items()}
+    if comparator is None:
+        panels = {"loss": {name: _band(np.cumsum(game.loss, -1, dtype=float)) for name, game in names.items()}}
+    else:
+        panels = {"regret": {name: _band(game.regret(comparator)) for name, game in names.items()}}
+    limited = {name: game for name, game in names.items() if game.constraint.shape[-1]}
+    if limited:
+        panels["violation"] = {name: _band(np.max(game.violation(), -1)) for name, game in limited.items()}
+        panels["multiplier"] = {name: _band(np.max(game.multiplier, -1)) for name, game in limited.items()}
+    return _panels(panels, "round", styles(names))[0]
+
+
+def _band(values) -> Line:
+    """Over all axes but the last, which is time."""
+    values = np.asarray(values, float).reshape(-1, np.shape(values)[-1])
+    low, high = np.quantile(values, BAND, axis=0)
+    return Line(np.arange(1, values.shape[1] + 1), values.mean(0), low, high)
+
+
+def _panels(panels, xlabel, looks, *, marked=False):
+    """A row of panels with one legend below: (figure, axes by name)."""
+    from matplotlib import pyplot
+
+    width, count = 4.2 * len(panels), len(looks)
+    columns = max(1, min(count, int(width // 2.1)))
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(width, 3.1 + 0.2 * -(-count // columns)), layout="constrained", squeeze=False
+    )
+    pyplot.close(figure)  # a notebook shows what is returned, once; scripts keep no window
+    for axis, (name, drawn) in zip(axes[0], panels.items()):
+        axis.axhline(0, color="black", linewidth=0.6)
+        for learner, line in drawn.items():
+            look = looks[learner]
+            axis.fill_between(line.x, line.low, line.high, color=look.colour, alpha=shade(drawn), linewidth=0)
+            marker = {"marker": look.marker, "markersize": 3.5} if marked else {}
+            axis.plot(line.x, line.mean, look.dash, color=look.colour, linewidth=1.4, label=learner, **marker)
+        axis.set(xlabel=xlabel, ylabel=LABELS[name])
+        axis.grid(alpha=0.25, linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+    handles = {}
+    for axis in axes[0]:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
+    if handles:
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+        )
+    return figure, dict(zip(panels, axes[0]))
+
+
+def _all_values(drawn):
+    values = np.concatenate([part for line in drawn.values() for part in line[1:]] or [[]])
+    return values[np.isfinite(values)]
+
+
+def _logarithmic(axis, drawn):
+    """A logarithmic scale, or, where something is not positive, one that is linear around zero."""
+    values = _all_values(drawn)
+    if not len(values) or not np.abs(values).max():
+        return
+    if (values > 0).all():
+        axis.set_yscale("log")
+        for extra in [line for line in axis.lines if not np.any(np.asarray(line.get_ydata()) > 0)]:
+            extra.remove()  # the line at zero
+    else:
+        axis.set_yscale("symlog", linthresh=10.0 ** (np.floor(np.log10(np.abs(values).max())) - 2), linscale=0.5)

@@ -1,0 +1,1 @@
+"""Results of a study: stored rows and their statistics."""

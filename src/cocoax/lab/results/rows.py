@@ -1,0 +1,132 @@
+"""What is kept of a game and of its comparator: figures of the last round, and curves of some rounds."""
+
+import numpy as np
+import polars as pl
+
+from ...comparators.hindsight import Comparator
+from ..run.batch import Record
+
+MARKS = 60  # rounds that a curve keeps at most
+GAME = ["problem", "learner", "horizon", "seed"]
+FIGURES = [
+    "regret",
+    "regret_upper",
+    "violation",
+    "hard_violation",
+    "score",
+    "loss",
+    "multiplier",
+    "lmo_calls",
+    "gradient_calls",
+    "comparator",
+    "gap",
+    "constraints",
+    "bad_round",
+    "reason",
+]
+
+
+def marks(horizon: int) -> np.ndarray:
+    """Rounds, counted from 1, evenly spaced on a logarithmic scale: the first and the last among them."""
+    return np.unique(np.round(np.geomspace(1, horizon, min(MARKS, horizon))).astype(int))
+
+
+def comparator_row(key: str, found: Comparator | str) -> pl.DataFrame:
+    """A row of the store. A text is the reason why there is none."""
+    if isinstance(found, str):
+        return pl.DataFrame({"key": [key], "reason": [found]})
+    return pl.DataFrame(
+        {
+            "key": [key],
+            "loss": [np.asarray(found.loss, np.float64)],
+            "multiplier": [np.asarray(found.multiplier, np.float64)],
+            "value": [float(found.value)],
+            "lower_bound": [float(found.lower_bound)],
+            "reason": pl.Series([None], dtype=pl.String),
+        }
+    )
+
+
+def stored_comparator(row) -> Comparator | str:
+    """What `comparator_row` kept: losses and certificate, without the decision itself."""
+    if row["reason"] is not None:
+        return row["reason"]
+    loss, multiplier = np.asarray(row["loss"], np.float64), np.asarray(row["multiplier"], np.float64)
+    value, lower = np.asarray(row["value"]), np.asarray(row["lower_bound"])
+    return Comparator(np.zeros(0), loss, np.zeros((len(loss), len(multiplier))), value, lower, multiplier)
+
+
+def game_rows(keys, record: Record, comparators) -> pl.DataFrame:
+    """A row for each game."""
+    rows = [_game_row(key, record, i, against) for i, (key, against) in enumerate(zip(keys, comparators))]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def refused_rows(reasons: dict[str, str]) -> pl.DataFrame:
+    """Rows without figures for games that could not be played, by key."""
+    rows = [dict.fromkeys(SCHEMA) | {"key": key, "reason": reason} for key, reason in reasons.items()]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def table(stored: pl.DataFrame) -> pl.DataFrame:
+    """Of games with their rows in the store: what was played, and the figures of the last round."""
+    return stored.select(*GAME, *FIGURES)
+
+
+def curves(stored: pl.DataFrame) -> pl.DataFrame:
+    """A row for each round that was kept of each game that could be played."""
+    lists = ["round", "regret", "violation", "multiplier"]
+    rows = stored.filter(pl.col("reason").is_null())
+    return rows.select(*GAME, *(pl.col(f"{x}_curve").alias(x) for x in lists)).explode(lists)
+
+
+def seconds(stored: pl.DataFrame) -> pl.DataFrame:
+    """Measured time of a round, by problem, learner and horizon."""
+    rows = stored.filter(pl.col("reason").is_null())
+    return rows.group_by(GAME[:-1], maintain_order=True).agg(pl.col("seconds").median())
+
+
+def _game_row(key, record: Record, i, against):
+    loss, constraint, multiplier = record.loss[i], record.constraint[i], record.multiplier[i]
+    at = marks(len(loss)) - 1
+    violation, hard = np.cumsum(constraint, axis=0), np.cumsum(np.maximum(constraint, 0), axis=0)
+    known = isinstance(against, Comparator)
+    regret = np.cumsum(loss - against.loss) if known else np.full(len(loss), np.nan)
+    price = against.multiplier if known else np.zeros(constraint.shape[1])
+    worst = violation.max(axis=1, initial=-np.inf) if violation.shape[1] else np.zeros(len(loss))
+    largest = multiplier.max(axis=1, initial=0.0)
+    gap = float(against.value - against.lower_bound) if known else np.nan
+    return {
+        "key": key,
+        "regret": regret[-1],
+        "regret_upper": regret[-1] + gap,
+        "violation": worst[-1],
+        "hard_violation": hard[-1].max(initial=0.0),
+        "score": regret[-1] + price @ np.maximum(violation[-1], 0),
+        "loss": loss.sum(),
+        "multiplier": multiplier.max(initial=0.0),
+        "lmo_calls": record.lmo_calls[i].mean(),
+        "gradient_calls": record.gradient_calls[i].mean(),
+        "comparator": float(against.value) if known else np.nan,
+        "gap": gap,
+        "constraints": constraint.shape[1],
+        "bad_round": int(record.bad_round[i]),
+        "reason": None,
+        "seconds": record.seconds,
+        "round_curve": (at + 1).tolist(),
+        "regret_curve": regret[at].tolist(),
+        "violation_curve": worst[at].tolist(),
+        "multiplier_curve": largest[at].tolist(),
+    }
+
+
+SCHEMA = {
+    "key": pl.String,
+    **dict.fromkeys(FIGURES[:-3], pl.Float64),
+    "constraints": pl.Int64,
+    "bad_round": pl.Int64,
+    "reason": pl.String,
+    "seconds": pl.Float64,
+    "round_curve": pl.List(pl.Int64),
+    **{f"{name}_curve": pl.List(pl.Float64) for name in ("regret", "violation", "multiplier")},
+}

@@ -1,0 +1,108 @@
+"""Results on disk: Parquet files that are written once, whole, and never changed.
+
+Each finished batch is one file, named after what it holds, and appears by a rename: whoever is killed loses the batch
+that was running and no other, and two processes that write into one store at most do the same work twice.
+"""
+
+import io
+import os
+import uuid
+from pathlib import Path
+
+import polars as pl
+
+from ... import __version__
+from ...core.files import sync_folder
+from ...errors import LabError
+
+
+class Store:
+    """A folder of parts. Rows are looked up by their column `key`, which says all that determines them."""
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+        self._keys: dict[Path, set[str]] = {}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (probe := self.folder / f".probe-{uuid.uuid4().hex}").touch()
+            probe.unlink()
+        except OSError as error:
+            raise LabError(f"cannot write into {self.folder}: {error.strerror}; give another folder") from None
+        for part in self.folder.glob("*.parquet"):
+            if not part.name.startswith(f"{__version__}-"):
+                other = part.name.split("-")[0]
+                raise LabError(
+                    f"{self.folder} holds results of cocoax {other}, this is {__version__}; give another folder"
+                )
+
+    def append(self, kind: str, rows: pl.DataFrame):
+        """Durable when this returns."""
+        buffer = io.BytesIO()
+        rows.write_parquet(buffer, compression="zstd")
+        write_whole(self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}.parquet", buffer.getvalue())
+
+    def read(self, kind: str) -> pl.DataFrame:
+        """All rows of a kind, each key once; empty if there are none."""
+        parts = self._parts(kind)
+        try:
+            return together([pl.read_parquet(parts, glob=False)] if parts else [])  # all at once, which is faster
+        except (pl.exceptions.PolarsError, OSError):  # they are not alike, or one is damaged
+            return together([_read(part) for part in parts])
+
+    def keys(self, kind: str) -> set[str]:
+        """Of all rows; files that were seen before are not read again."""
+        parts = self._parts(kind)
+        for part in parts:
+            if part not in self._keys:
+                self._keys[part] = set(_read(part, ["key"])["key"])
+        return set().union(*(self._keys[part] for part in parts))
+
+    def _parts(self, kind):
+        return sorted(self.folder.glob(f"{__version__}-{kind}-*.parquet"))
+
+
+def write_whole(path: Path, data: bytes):
+    """A file that is there whole or not at all, and there to stay when this returns."""
+    hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(hidden, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        hidden.unlink(missing_ok=True)
+        raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None
+
+
+def _read(part, columns=None):
+    try:
+        return pl.read_parquet(part, columns=columns, glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        text = str(error).split("\n")[0]
+        raise LabError(f"{part} is damaged ({text[:80]}); delete it and run again with --resume") from None
+
+
+def together(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all frames, each key once."""
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return pl.DataFrame()
+    return pl.concat(frames, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
+
+
+class Memory:
+    """A store that is forgotten."""
+
+    def __init__(self):
+        self.parts: dict[str, list[pl.DataFrame]] = {}
+
+    def append(self, kind, rows):
+        self.parts.setdefault(kind, []).append(rows)
+
+    def read(self, kind):
+        return together(self.parts.get(kind, []))
+
+    def keys(self, kind):
+        return set().union(*(part["key"] for part in self.parts.get(kind, [])))

@@ -1,0 +1,1 @@
+"""Playing a study: batches of games, devices, processes, progress."""

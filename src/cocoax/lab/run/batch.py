@@ -1,0 +1,241 @@
+"""Many games in one compiled call, for any horizon up to a capacity."""
+
+import contextlib
+import functools
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...games.state import begin
+from ...learners.base import AbstractLearner, Horizon
+from ..sources import Drawn, learner_key
+from .devices import by_device, placed, spread
+
+_MOST_BYTES = 2**32  # of the rounds of one call
+_SHARES = 16  # of an accelerator's memory: processes use it at a time, and each has what comes next there too
+_TOGETHER = 5  # horizons in one call on accelerators
+SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
+_SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
+
+
+class Record(NamedTuple):
+    """What games came to, as NumPy arrays of float64 with a leading axis of games, and T rounds."""
+
+    loss: np.ndarray  # (games, T)
+    constraint: np.ndarray  # (games, T, m)
+    multiplier: np.ndarray  # (games, T, m)
+    lmo_calls: np.ndarray  # (games, T)
+    gradient_calls: np.ndarray  # (games, T)
+    bad_round: np.ndarray  # (games,): the first that was not finite, or -1
+    seconds: float  # a game and round, without compilation
+
+
+def capacity_of(horizon: int) -> int:
+    """The power of ten that a learner's arrays are sized by: one compilation serves all horizons up to it."""
+    return _power_of_ten(horizon, 1000)
+
+
+def _power_of_ten(number, at_least):
+    while at_least < number:
+        at_least *= 10
+    return at_least
+
+
+def chunk_size(drawn: Drawn, horizon: int) -> int:
+    """How many games fit into one call, whose rounds are in memory as drawn, stacked, and padded."""
+    leaves = jax.tree.leaves(drawn.rounds)
+    bytes_each = sum(leaf.size // len(leaf) * leaf.dtype.itemsize for leaf in leaves) * _power_of_ten(horizon, 100)
+    memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", _SHARES * _MOST_BYTES)
+    return max(1, min(_MOST_BYTES, memory // _SHARES) // max(3 * bytes_each, 1))
+
+
+def calls(horizons: list[int]) -> list[list[int]]:
+    """Which horizons are played in one call.
+
+    On CPUs each in its own. Accelerators have room for some of nearly the same length, and hardly notice.
+    """
+    if jax.default_backend() == "cpu":
+        return [[horizon] for horizon in horizons]
+    found, falling = [], sorted(horizons, reverse=True)
+    for _, alike in itertools.groupby(falling, capacity_of):
+        alike = list(alike)
+        found += [alike[i : i + _TOGETHER] for i in range(0, len(alike), _TOGETHER)]
+    return found
+
+
+class Batch:
+    """Instances, stacked once for all learners and horizons."""
+
+    def __init__(self, drawn: Sequence[Drawn], seeds: Sequence[int]):
+        games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
+        self._problems = [each.problem for each in drawn]
+        alike = len({_form(game) for game in games}) == 1
+        self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
+
+    def play(self, learner: AbstractLearner, horizon: int) -> Record:
+        """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
+        return self.play_together(learner, [horizon])[0]
+
+    def play_together(self, learner: AbstractLearner, horizons: list[int], turn=contextlib.nullcontext) -> list[Record]:
+        """The same for several horizons of one capacity, when it is this process's turn."""
+        self._check(learner)
+        parts = [_call(learner, part, horizons, turn) for part in self._parts]
+        return [_joined(records) for records in zip(*parts)]
+
+    def _check(self, learner):
+        for problem in self._problems:
+            learner.check(problem)
+
+
+def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> Callable[[], Any]:
+    """What compiles the program for the first call of a `Batch` of so many instances, all of the form of the first."""
+    together = calls(horizons)[0]
+
+    def arguments():
+        game = first.problem, first.rounds, learner_key(0)
+        return _arguments(learner, jax.tree.map(lambda leaf: jnp.stack([leaf] * count), game), together, None)
+
+    learner.check(first.problem)
+    if len(jax.local_devices()) > 1:
+        return lambda: None
+    program = _found(*_form(jax.eval_shape(arguments)), capacity_of(max(together)), None)
+    program.trace()
+    return program.compiled
+
+
+def _joined(records) -> Record:
+    *arrays, seconds = zip(*records)
+    return Record(*map(np.concatenate, arrays), seconds=float(np.mean(seconds)))
+
+
+def _form(games):
+    """What games must share to be played in one call: code, shapes and dtypes."""
+    leaves, structure = jax.tree.flatten(games)
+    return structure, tuple(leaf if isinstance(leaf, jax.ShapeDtypeStruct) else _type(leaf) for leaf in leaves)
+
+
+def _type(leaf):
+    known = jax.typeof(leaf)
+    return jax.ShapeDtypeStruct(known.shape, known.dtype, weak_type=known.weak_type)
+
+
+def _arguments(learner, games, horizons, mesh):
+    problems, rounds, keys = games
+    rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity_of(max(horizons))), rounds)
+    width = 1 if len(horizons) == 1 else _TOGETHER
+    filled = jnp.asarray((horizons * width)[:width], jnp.int32)
+    return placed((problems, rounds, keys), (learner, filled), mesh)
+
+
+def _prepared(learner, part, horizons):
+    """The program, and its arguments."""
+    arguments = _arguments(learner, part.games, horizons, part.mesh)
+    return _found(*_form(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
+
+
+def _call(learner, part, horizons, turn) -> list[Record]:
+    compiled, arguments = _prepared(learner, part, horizons)
+    with turn():
+        began = time.perf_counter()
+        outcomes = jax.block_until_ready(compiled(*arguments))
+        seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
+    outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[: part.number], outcomes)
+    return [
+        _record(jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], outcomes), seconds) for i, T in enumerate(horizons)
+    ]
+
+
+def _record(found, seconds) -> Record:
+    bad = ~found.finite
+    return Record(
+        loss=np.asarray(found.loss, np.float64),
+        constraint=np.asarray(found.constraint, np.float64),
+        multiplier=np.asarray(found.multiplier, np.float64),
+        lmo_calls=found.lmo_calls,
+        gradient_calls=found.gradient_calls,
+        bad_round=np.where(bad.any(1), bad.argmax(1), -1),
+        seconds=seconds,
+    )
+
+
+class _Program:
+    """Compiled ahead, so that its time is not the games'. Of several threads that want it, one makes it."""
+
+    def __init__(self, structure, types, capacity, mesh):
+        self._form, self._capacity, self._mesh = (structure, types), capacity, mesh
+        self._lock, self._lowered, self._compiled = threading.RLock(), None, None
+
+    def trace(self):
+        def play(games, shared):
+            (problems, rounds, keys), (learner, horizons) = games, shared
+            return _play(problems, learner, rounds, keys, horizons, self._capacity)
+
+        with self._lock:
+            if self._lowered is None and self._compiled is None:
+                self._lowered = by_device(play, self._mesh).lower(*jax.tree.unflatten(*self._form))
+
+    def compiled(self) -> Any:
+        with self._lock:
+            if self._compiled is None:
+                self.trace()
+                assert self._lowered is not None
+                short = self._capacity <= SHORT and jax.default_backend() == "gpu"
+                options: Any = _SOON if short else None
+                self._compiled, self._lowered = self._lowered.compile(compiler_options=options), None
+            return self._compiled
+
+
+_finding = threading.Lock()
+_program = functools.lru_cache(maxsize=64)(_Program)
+
+
+def _found(*form) -> _Program:
+    with _finding:
+        return _program(*form)
+
+
+def _fitted(leaf, capacity):
+    """A power of ten of rounds, and no more than are played; what is missing is never read."""
+    length = min(capacity, _power_of_ten(leaf.shape[1], 100))
+    missing = length - leaf.shape[1]
+    if missing <= 0:
+        return leaf if missing == 0 else leaf[:, :length]
+    return jnp.pad(leaf, [(0, 0), (0, missing)] + [(0, 0)] * (leaf.ndim - 2))
+
+
+@functools.partial(jax.jit, static_argnames="capacity")
+def _play(problems, learner, rounds, keys, horizons, capacity):
+    length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
+
+    def first(problem, key, horizon):
+        return begin(problem, learner, None, key, Horizon(horizon, capacity), None)
+
+    def observe(problem, rounds, state, t):
+        return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
+
+    def recorded(horizon, observe, state):
+        outcome = jax.eval_shape(observe, state, jax.ShapeDtypeStruct((), jnp.int32))[1]
+        record = jax.tree.map(lambda leaf: jnp.ones((length, *leaf.shape), leaf.dtype), outcome)
+
+        def one_round(t, carry):
+            state, outcome = observe(carry[0], t)
+            return state, jax.tree.map(lambda kept, new: kept.at[t].set(new), carry[1], outcome)
+
+        return jax.lax.fori_loop(jnp.int32(0), horizon, one_round, (state, record))[1]
+
+    def one(problem, rounds, key):
+        return recorded(horizons[0], functools.partial(observe, problem, rounds), first(problem, key, horizons[0]))
+
+    if len(horizons) == 1:  # the same in all games, so that block ends stay branches
+        return jax.tree.map(lambda leaf: leaf[:, None], jax.vmap(one)(problems, rounds, keys))
+    # what follows a game's own horizon is never read; and a loop around all games is traced sooner than theirs
+    states = jax.vmap(jax.vmap(first, (None, None, 0)), (0, 0, None))(problems, keys, horizons)
+    each = jax.vmap(jax.vmap(observe, (None, None, 0, None)), (0, 0, 0, None))
+    all_games = functools.partial(jax.jit(each), problems, rounds)
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), recorded(jnp.max(horizons), all_games, states))

@@ -1,0 +1,55 @@
+"""The comparators of a study's games: found once, and kept in its store."""
+
+import time
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from ...comparators.hindsight import Comparator
+from ...errors import CocoaxError
+from ..results.rows import comparator_row, stored_comparator
+from ..results.store import Memory, Store
+from ..sources import Drawn
+
+_PATIENCE = 20.0  # seconds
+
+Which = tuple[int, int]  # seed, horizon
+
+
+def comparators(
+    store: Store | Memory,
+    keys: Mapping[Which, str],
+    drawn: Mapping[int, Drawn],
+    tol: float,
+    told: Callable[[int], None],
+) -> dict[Which, Comparator | str]:
+    """By seed and horizon, from the store where they are there; a text is the reason why there is none."""
+    stored = {}
+    for horizon in dict.fromkeys(horizon for _, horizon in keys):
+        here = {seed: key for (seed, length), key in keys.items() if length == horizon}
+        if not stored.keys() >= set(here.values()):  # another process may have found them
+            stored = {row["key"]: row for row in store.read("comparator").iter_rows(named=True)}
+        rows = []
+        for seed, key in here.items():
+            if key in stored:
+                continue
+            told(horizon)
+            try:
+                found = drawn[seed].comparator(horizon, tol)
+            except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
+                found = str(error)
+            rows.append(comparator_row(key, found))
+        if rows:
+            frame = pl.concat(rows, how="diagonal_relaxed")
+            store.append("comparator", frame)
+            stored |= {row["key"]: row for row in frame.iter_rows(named=True)}
+    return {which: stored_comparator(stored[key]) for which, key in keys.items()}
+
+
+def wait_for(store: Store | Memory, keys: set[str]) -> None:
+    """Until other processes have found all of these, or nothing new for a while."""
+    known, since = -1, time.monotonic()
+    while not keys <= (stored := store.keys("comparator")) and time.monotonic() - since < _PATIENCE:
+        if len(stored) > known:
+            known, since = len(stored), time.monotonic()
+        time.sleep(0.05)

@@ -1,0 +1,91 @@
+"""Derivatives of users' functions: JAX's, or the users' own, with errors in one sentence."""
+
+import contextlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..core import tree
+from ..domains.matrices import view as measured
+from ..errors import CocoaxError, ProblemError
+from .functions import as_array, call
+
+
+def gradient(function, x) -> Any:
+    if isinstance(x, measured.View):
+        value, pull_back = pulled_back(function, x)
+        return pull_back(jnp.ones_like(value))
+    with _known_to_jax(function, x):
+        return jax.grad(function)(x)
+
+
+def jacobian(function, x) -> Any:
+    """Gradients along a leading axis."""
+    if isinstance(x, measured.View):
+        values, pull_back = pulled_back(function, x)
+        return jax.vmap(pull_back)(jnp.eye(values.size, dtype=values.dtype))
+    with _known_to_jax(function, x):
+        return jax.jacrev(function)(x)
+
+
+def pulled_back(function, x) -> tuple[Any, Any]:
+    """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
+    if isinstance(x, measured.View):
+        with _known_to_jax(function, x):
+            return measured.pulled_back(function, x)
+    with _known_to_jax(function, x):
+        values, vjp = jax.vjp(function, x)
+
+    def pull_back(weights):
+        with _known_to_jax(function, x):
+            return vjp(weights)[0]
+
+    return values, pull_back
+
+
+def given(function, name, x, round, several: int | None = None) -> Any:
+    """What a user's own gradient function returns, as arrays like the decision; of several constraints, along an axis.
+
+    One constraint may do without the axis.
+    """
+    if tree.is_element(x):
+        raise ProblemError(f"{name}= is not for factored decisions; leave it out, and JAX takes the gradients")
+    like = "like the decision" + ("" if several is None else f", with a leading axis of {several}")
+
+    def checked(point, leaf):
+        array = as_array(leaf, f"{name} must return numbers {like}")
+        if jnp.iscomplexobj(array):
+            raise ProblemError(f"{name} must return real numbers, got complex ones")
+        if several == 1 and array.shape == point.shape:
+            array = array[None]
+        wanted = point.shape if several is None else (several, *point.shape)
+        if array.shape != wanted:
+            whose = "decision's " if several is None else ""
+            raise ProblemError(f"{name} must return the {whose}shape {wanted}, got {array.shape}")
+        return array.astype(tree.dtype(x))
+
+    answer = call(function, name, x, round)
+    try:
+        return jax.tree.map(checked, x, answer)
+    except CocoaxError:
+        raise
+    except (TypeError, ValueError):
+        wanted, found = jax.tree.structure(x), jax.tree.structure(answer)
+        raise ProblemError(f"{name} must return a tree like the decision, {wanted}, got {found}") from None
+
+
+@contextlib.contextmanager
+def _known_to_jax(function, x):
+    """Around derivatives of a function at x."""
+    try:
+        yield
+    except CocoaxError:
+        raise
+    except (TypeError, ValueError, NotImplementedError) as caught:
+        jax.eval_shape(function, x)  # raises what is not about derivatives
+        told = str(caught).partition("\n")[0].rstrip(". ")
+        raise ProblemError(
+            f"JAX cannot differentiate the loss or the constraint ({told}); write it otherwise, or give loss_grad= and "
+            "constraint_grad="
+        ) from caught

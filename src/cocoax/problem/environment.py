@@ -1,0 +1,93 @@
+"""Where rounds come from, when they are not given beforehand."""
+
+import abc
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..core import check, tree
+from ..domains.base import Point
+from ..errors import ProblemError
+from .problem import Round
+
+
+class Environment(eqx.Module):
+    """Where rounds come from: a sampler, a recording, or an adversary.
+
+    `emit` is given the decision itself: the strongest adversary. Guarantees of randomised learners hold only
+    for environments that ignore it.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> class Drift(Environment):  # costs that walk away from what was decided
+    ...     def init(self, key):
+    ...         return jnp.zeros(3)
+    ...
+    ...     def emit(self, state, decision, key):
+    ...         cost = state + decision + 0.1 * jax.random.normal(key, (3,))
+    ...         return 0.9 * cost, {"cost": cost}
+    >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r["cost"], x))
+    >>> cx.play(problem, cx.learners.DPP(), Drift(), key=jax.random.key(0), horizon=5).loss.shape
+    (5,)
+    """
+
+    @abc.abstractmethod
+    def init(self, key) -> Any:
+        """The state before the first round."""
+
+    @abc.abstractmethod
+    def emit(self, state, decision: Point, key) -> tuple[Any, Round]:
+        """The next state, and the round that answers `decision`."""
+
+    def draw(self, horizon: int, key, decision: Point = None) -> Round:
+        """`horizon` rounds with a leading axis, against one decision that never changes.
+
+        With the same key these are the rounds that `play` meets, if the environment ignores decisions.
+        """
+        horizon = check.whole(horizon, "horizon", ProblemError, low=1)
+        return _draw(self, horizon, check.random_key(key, "an Environment", ProblemError), decision)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _draw(environment, horizon, key, decision):
+    _, environment_key = jax.random.split(key)  # the first is the learner's
+    init_key, emit_key = jax.random.split(environment_key)
+
+    def one_round(state, t):
+        return emitted(environment, state, decision, jax.random.fold_in(emit_key, t))
+
+    return jax.lax.scan(one_round, environment.init(init_key), jnp.arange(horizon, dtype=jnp.int32))[1]
+
+
+def emitted(environment, state, decision, key) -> tuple[Any, Round]:
+    """What `emit` returns, checked."""
+    answer = environment.emit(state, decision, key)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise ProblemError(f"emit must return (state, round), got {check.described(answer)}")
+    return answer
+
+
+class Sampler(Environment):
+    """Independent rounds: `sample(key)` draws one.
+
+    >>> import jax
+    >>> environment = Sampler(lambda key: {"cost": jax.random.normal(key, (3,))})
+    >>> _, r = environment.emit(environment.init(jax.random.key(0)), None, jax.random.key(1))
+    >>> r["cost"].shape
+    (3,)
+    """
+
+    sample: Callable
+
+    def __init__(self, sample):
+        self.sample = tree.as_pytree(sample)
+
+    def init(self, key):
+        return ()
+
+    def emit(self, state, decision, key):
+        return state, self.sample(key)

@@ -1,0 +1,236 @@
+"""The problem: a domain, a loss, constraints, and what is known about them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import check, tree
+from ..domains.base import AbstractDomain, Point
+from ..domains.matrices import view as measured
+from ..errors import ProblemError
+from . import derivatives
+from .functions import constraint_values, function_of, loss_value
+
+_COLUMNS = {"game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls"}
+
+Round = Any
+"""What is revealed at one time: any PyTree."""
+
+
+class Regularity(eqx.Module):
+    r"""Constants of every $f_t$ and $g_t$ in one norm; the paper's $D$, $L$ and $G$.
+
+    $\|\nabla f_t\|, \|\nabla g_t\| \le D$ (`lipschitz`) in the l2 norm (`norm=2`) or linf norm (`norm=jnp.inf`),
+    $\|\nabla f_t(x) - \nabla f_t(y)\| \le L\|x-y\|$ and the same for $g_t$ (`smoothness`, in the l2 norm or from l1 to
+    linf),
+    and $|g_t| \le G$ on both sides (`constraint_bound`, erratum E18).
+
+    To find them: for linear functions D is the largest norm of their coefficients and L is 0; for smooth ones L is the
+    largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
+    but larger ones make more careful, slower steps.
+    """
+
+    lipschitz: Float[Array, ""] | None
+    smoothness: Float[Array, ""] | None
+    constraint_bound: Float[Array, ""] | None
+    norm: float = eqx.field(static=True)
+
+    def __init__(self, lipschitz=None, smoothness=None, constraint_bound=None, norm: float = 2):
+        norm = float("inf") if norm == "inf" else norm
+        if norm not in (2, float("inf")):
+            raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm!r}")
+        self.lipschitz = _constant(lipschitz, "lipschitz")
+        self.smoothness = _constant(smoothness, "smoothness")
+        self.constraint_bound = _constant(constraint_bound, "constraint_bound")
+        self.norm = norm
+
+
+def _constant(value, name):
+    if value is None:
+        return None
+    if not tree.is_traced(value):
+        seen = check.real(value, name, ProblemError)
+        if not (seen.ndim == 0 and 0 <= seen < float("inf")):
+            raise ProblemError(f"{name} must be one finite number >= 0, got {value}")
+        if name == "lipschitz" and not seen > 0:
+            raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give a small number")
+    return jnp.asarray(value, float)
+
+
+class Problem(eqx.Module):
+    """A loss f and constraints g over a domain; round by round, `loss(x, round)` and `constraint(x, round)`.
+
+    **Arguments:**
+
+    - `domain`: the set that decisions lie in.
+    - `loss`: `(x, round) -> number`. A function, or a callable PyTree: problems of one shape then share one
+      compilation.
+    - `constraint`: `(x, round) ->` a number, a vector, or a dict of named numbers; <= 0 is good.
+    - `constraints`: how many there are, or the tuple of names that `constraint`'s dict has.
+    - `regularity`: one `Regularity`, or several, one per norm. Methods with proofs need it.
+    - `loss_grad`, `constraint_grad`: `(x, round) -> gradient`, in place of autodiff; with several constraints
+      the latter has them along a leading axis.
+
+    >>> import jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(3),
+    ...     loss=lambda x, r: jnp.vdot(r["cost"], x),
+    ...     constraint=lambda x, r: jnp.vdot(r["use"], x) - 0.5,
+    ... )
+    >>> r = {"cost": jnp.array([1.0, 2.0, 3.0]), "use": jnp.array([1.0, 0.0, 0.0])}
+    >>> f, g = problem.values(jnp.array([0.5, 0.5, 0.0]), r)
+    >>> float(f), g.tolist()
+    (1.5, [0.0])
+    """
+
+    domain: AbstractDomain
+    loss: Callable
+    constraint: Callable | None
+    loss_grad: Callable | None
+    constraint_grad: Callable | None
+    regularity: tuple[Regularity, ...]
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        domain,
+        loss,
+        constraint=None,
+        *,
+        constraints: int | tuple[str, ...] = 1,
+        regularity=None,
+        loss_grad=None,
+        constraint_grad=None,
+    ):
+        needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
+        self.domain = check.instance(domain, AbstractDomain, ProblemError, needed)
+        self.loss = function_of(loss, "loss", "x", "round")
+        self.constraint = _optional(constraint, "constraint")
+        self.loss_grad = _optional(loss_grad, "loss_grad")
+        self.constraint_grad = _optional(constraint_grad, "constraint_grad")
+        self.regularity = _regularities(regularity)
+        if constraint is None and constraints != 1:
+            raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
+        self.names = () if constraint is None else _names(constraints)
+
+    @property
+    def constraints(self) -> int:
+        """How many constraints there are."""
+        return len(self.names)
+
+    def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
+        """(f(x), g(x)); g always as a vector."""
+        shown = self.domain.shown(x)
+        return self._loss_value(shown, round), self._constraint_values(shown, round)
+
+    def linearize(self, x: Point, round: Round):
+        """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
+        if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
+            shown = self.domain.shown(x)
+            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self.values(point, round), shown)
+            return loss, constraint, lambda a, b: pull_back((a, b))
+        loss, constraint = self.values(x, round)
+        loss_gradient, constraint_gradients = self.gradients(x, round)
+
+        def pull(a, b):
+            return tree.add(tree.scale(a, loss_gradient), tree.combine(b, constraint_gradients))
+
+        return loss, constraint, pull
+
+    def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
+        """The gradient of f at x, and those of the constraints along a leading axis."""
+        shown = self.domain.shown(x)
+        if self.loss_grad is None:
+            loss_gradient = derivatives.gradient(lambda point: self._loss_value(point, round), shown)
+        else:
+            loss_gradient = derivatives.given(self.loss_grad, "loss_grad", x, round)
+        if self.constraint_grad is None or self.constraints == 0:
+            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), shown)
+        else:
+            name, several = "constraint_grad", self.constraints
+            constraint_gradients = derivatives.given(self.constraint_grad, name, x, round, several)
+        return loss_gradient, constraint_gradients
+
+    def curvature(self, x: Point, round: Round, a, b) -> Callable[[Point], Point]:
+        """The Hessian of a f + <b, g> at x, as a function of what it is multiplied with.
+
+        It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite.
+        """
+
+        shown = self.domain.shown(x)
+
+        def gradient(point):
+            return self.linearize(point, round)[2](a, b)
+
+        try:
+            if isinstance(shown, measured.View):
+                return measured.curvature(lambda point: self.values(point, round), shown, (a, b))
+            return jax.linearize(gradient, x)[1]
+        except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
+            return tree.zeros_like
+
+    def constants(self, norm, needs, who) -> Regularity:
+        """The regularity stated in `norm`, checked to hold what `who` needs."""
+        name, spelt = ("l2", "2") if norm == 2 else ("linf", "jnp.inf")
+        for regularity in self.regularity:
+            if regularity.norm == norm:
+                for need in needs:
+                    if getattr(regularity, need) is None:
+                        raise ProblemError(
+                            f"{who} needs {need} in the {name} norm; give Problem(regularity="
+                            f"Regularity({need}=..., norm={spelt}))"
+                        )
+                return regularity
+        if not needs:
+            return Regularity(norm=norm)
+        if not self.regularity:
+            raise ProblemError(
+                f"{who} needs {' and '.join(needs)} in the {name} norm; give Problem(regularity="
+                f"Regularity({'=..., '.join(needs)}=..., norm={spelt}))"
+            )
+        other = "" if norm == 2 else ", or choose perturbation='ball', which takes l2 constants"
+        raise ProblemError(
+            f"{who} needs constants in the {name} norm, but this problem states them only in the norm "
+            f"{', '.join(str(r.norm) for r in self.regularity)}; add a Regularity(norm={spelt}, ...){other}"
+        )
+
+    def _loss_value(self, x, round):
+        return loss_value(self.loss, x, round).astype(tree.dtype(x))
+
+    def _constraint_values(self, x, round):
+        if self.constraint is None:
+            return jnp.zeros((0,), tree.dtype(x))
+        return constraint_values(self.constraint, "constraint", self.names, x, round).astype(tree.dtype(x))
+
+
+def _optional(function, name) -> Callable | None:
+    return None if function is None else function_of(function, name, "x", "round")
+
+
+def _regularities(regularity) -> tuple[Regularity, ...]:
+    if regularity is None:
+        return ()
+    given = tuple(regularity) if isinstance(regularity, tuple | list) else (regularity,)
+    for one in given:
+        check.instance(one, Regularity, ProblemError, "regularity must be a Regularity, or several, one per norm")
+    if len({one.norm for one in given}) < len(given):
+        raise ProblemError("regularity states one norm twice; give one Regularity per norm")
+    return given
+
+
+def _names(constraints) -> tuple[str, ...]:
+    if not isinstance(constraints, str | tuple | list):
+        count = check.whole(constraints, "constraints", ProblemError, low=1)
+        return ("constraint",) if count == 1 else tuple(f"constraint_{i}" for i in range(count))
+    names = (constraints,) if isinstance(constraints, str) else tuple(constraints)
+    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise ProblemError(f"constraints must be a number or a tuple of different names, got {constraints!r}")
+    columns = [name + suffix for name in names for suffix in ("", "_violation", "_hard_violation", "_multiplier")]
+    if len(_COLUMNS | set(columns)) < len(_COLUMNS) + len(columns):
+        raise ProblemError(f"constraints {names} give Game.table() two columns of one name; call them something else")
+    return names

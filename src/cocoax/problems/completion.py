@@ -1,0 +1,106 @@
+"""Online matrix completion under a stochastic constraint: the paper's experiment, and one where it binds."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..domains import NuclearNormBall
+from ..errors import ProblemError
+from ..problem.environment import Sampler
+from ..problem.problem import Problem, Regularity
+from .base import Instance
+
+
+def _loss(x, r):
+    return 0.5 * jnp.sum((x.reshape(-1)[r["entries"]] - r["ratings"]) ** 2)
+
+
+def _constraint(x, r):
+    return jnp.vdot(r["exposure"], x) - r["budget"]
+
+
+def _subset(key, n, size):
+    """`size` different numbers below n, every such set equally likely: Floyd's algorithm, all its steps at once.
+
+    Step i draws a number up to n - size + i, and takes n - size + i instead if that number was taken before: drawn by
+    an earlier step, or taken instead by the only step that may do so, on which this depends in turn.
+    """
+    step = jnp.arange(size, dtype=jnp.int32)
+    instead = n - size + step
+    number = jnp.minimum((jax.random.uniform(key, (size,)) * (instead + 1)).astype(jnp.int32), instead)
+    taken = jnp.any((number[:, None] == number) & (step < step[:, None]), axis=1)
+    depends = jnp.where(number >= n - size, number - (n - size), step)
+    for _ in range(size.bit_length()):  # twice as far back each time
+        taken, depends = taken | taken[depends], depends[depends]
+    return jnp.where(taken, instead, number)
+
+
+class _Rounds(eqx.Module):
+    truth: Float[Array, "rows cols"]
+    drift: Float[Array, "rows cols"]  # E[exposure]
+    noise: Float[Array, ""]
+    budget: Float[Array, ""]
+    observed: int = eqx.field(static=True)
+
+    def __call__(self, key):
+        entry_key, exposure_key = jax.random.split(key)
+        entries = _subset(entry_key, self.truth.size, self.observed)
+        exposure = self.drift + self.noise * jax.random.uniform(exposure_key, self.truth.shape, self.truth.dtype, -1, 1)
+        ratings = self.truth.reshape(-1)[entries]
+        return {"entries": entries, "ratings": ratings, "exposure": exposure, "budget": self.budget}
+
+
+class _Expected(eqx.Module):
+    drift: Float[Array, "rows cols"]
+    budget: Float[Array, ""]
+
+    def __call__(self, x):
+        return jnp.vdot(self.drift, x) - self.budget
+
+
+def matrix_completion(key, *, rows=50, cols=50, radius=5.0, observed=100, rank=None, binding=False) -> Instance:
+    r"""$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$, $\|X\|_*\le k$, $g_t(X) = \langle G^t, X\rangle - b$.
+
+    M is Gaussian (of the given rank) with nuclear norm 1, $B_t$ is `observed` entries drawn without repetition.
+
+    * The paper's: $G^t\sim U[-1,1]^{m\times n}$, $b=0$. The constraint holds for every X on average (erratum E26), so
+      $x^*=M$ with zero loss, and regret is total loss.
+    * `binding=True`: M of rank 5, $G^t = \frac12\mathrm{sign}(M) + U[-\frac12,\frac12]^{m\times n}$ and
+      $b = \frac12\langle\frac12\mathrm{sign}(M), M\rangle$: M violates it by as much as 0 fulfils it.
+
+    Regularity is stated in the l2 norm ($D=\max(k+1,\sqrt{mn})$) and in the linf norm ($D=k+1$).
+
+    >>> import jax
+    >>> instance = matrix_completion(jax.random.key(0), rows=8, cols=6, observed=10)
+    >>> instance.rounds(20, jax.random.key(1))["ratings"].shape
+    (20, 10)
+    """
+    if not 1 <= observed <= rows * cols:
+        raise ProblemError(f"observed must lie between 1 and rows * cols = {rows * cols}, got {observed}")
+    rank = (min(5, rows, cols) if binding else min(rows, cols)) if rank is None else rank
+    if not 1 <= rank <= min(rows, cols):
+        raise ProblemError(f"rank must lie between 1 and {min(rows, cols)}, got {rank}")
+    if rank == min(rows, cols):
+        raw = jax.random.normal(key, (rows, cols))
+    else:
+        left, right = jax.random.split(key)
+        raw = jax.random.normal(left, (rows, rank)) @ jax.random.normal(right, (rank, cols))
+    truth = raw / jnp.linalg.svd(raw, compute_uv=False).sum()
+    drift = jnp.sign(truth) / 2 if binding else jnp.zeros_like(truth)
+    budget = jnp.vdot(drift, truth) / 2
+    domain = NuclearNormBall((rows, cols), radius)
+    side = (rows * cols) ** 0.5
+    values = radius * side + budget
+    problem = Problem(
+        domain,
+        _loss,
+        _constraint,
+        regularity=(
+            Regularity(max(radius + 1, side), 1.0, values),
+            Regularity(max(radius + 1, 1.0), 1.0, values, norm=float("inf")),
+        ),
+    )
+    sampler = Sampler(_Rounds(truth, drift, jnp.asarray(0.5 if binding else 1.0, truth.dtype), budget, observed))
+    expected = _Expected(drift, budget)
+    return Instance(problem, sampler, None if binding else truth, expected)

@@ -1,0 +1,76 @@
+"""A portfolio that grows in the long run, within a limit on its risk."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..domains import ProbabilitySimplex
+from ..errors import ProblemError
+from ..problem.environment import Sampler
+from ..problem.problem import Problem, Regularity
+from .base import Instance
+
+_SPREAD = 0.3  # of an asset's growth around its mean
+
+
+def _loss(x, r):
+    return -jnp.log(jnp.vdot(r["growth"], x))
+
+
+def _constraint(x, r):
+    return jnp.vdot(r["risk"], x) - r["limit"]
+
+
+class _Market(eqx.Module):
+    growth: Float[Array, " n"]  # mean
+    risk: Float[Array, " n"]  # mean
+    limit: Float[Array, ""]
+
+    def __call__(self, key):
+        growth_key, risk_key = jax.random.split(key)
+        growth = self.growth + _SPREAD * jax.random.uniform(growth_key, self.growth.shape, minval=-1, maxval=1)
+        risk = self.risk * jax.random.uniform(risk_key, self.risk.shape, minval=0.5, maxval=1.5)
+        return {"growth": growth, "risk": risk, "limit": self.limit}
+
+
+class _Expected(eqx.Module):
+    risk: Float[Array, " n"]
+    limit: Float[Array, ""]
+
+    def __call__(self, x):
+        return jnp.vdot(self.risk, x) - self.limit
+
+
+def portfolio(key, *, assets=10) -> Instance:
+    r"""$f_t(x) = -\log\langle r_t, x\rangle$ and $g_t(x) = \langle s_t, x\rangle - \rho$ over the probability simplex.
+
+    Each round an asset's price grows by the factor $r$, uniform around a mean in [0.95, 1.15], and adds the risk $s$ to
+    a portfolio of it alone. Risk grows with the mean growth, by luck more or less, up to 1 at most; the limit lies
+    half-way between the safest asset and the one that grows most. Wealth after T rounds is $e^{-\sum_t f_t(x_t)}$,
+    where rebalancing is free.
+
+    >>> import jax
+    >>> instance = portfolio(jax.random.key(0))
+    >>> best = instance.comparator(instance.rounds(200, jax.random.key(1)))
+    >>> bool(best.value < 0 < best.multiplier[0])
+    True
+    """
+    if assets < 2:
+        raise ProblemError(f"portfolio needs assets >= 2, got {assets}")
+    growth_key, risk_key = jax.random.split(key)
+    growth = jax.random.uniform(growth_key, (assets,), minval=0.95, maxval=1.15)
+    luck = jax.random.uniform(risk_key, (assets,), minval=0.7, maxval=1.3)
+    risk = luck * (0.1 + 0.4 * (growth - 0.95) / 0.2)
+    limit = (risk.min() + risk[jnp.argmax(growth)]) / 2
+    ratio = (1.15 + _SPREAD) / (0.95 - _SPREAD)
+    problem = Problem(
+        ProbabilitySimplex(assets),
+        _loss,
+        _constraint,
+        regularity=(
+            Regularity(ratio * assets**0.5, ratio**2 * assets, 1.0),
+            Regularity(ratio, ratio**2, 1.0, norm=float("inf")),
+        ),
+    )
+    return Instance(problem, Sampler(_Market(growth, risk, limit)), None, _Expected(risk, limit))

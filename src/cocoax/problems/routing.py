@@ -1,0 +1,69 @@
+"""Routing across a town of one-way streets, within an emissions budget."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..domains import ShortestPath
+from ..errors import ProblemError
+from ..problem.environment import Sampler
+from ..problem.problem import Problem, Regularity
+from .base import Instance
+
+
+def _loss(x, r):
+    return jnp.vdot(r["time"], x)
+
+
+def _constraint(x, r):
+    return jnp.vdot(r["emission"], x) - r["budget"]
+
+
+class _Traffic(eqx.Module):
+    speed: Float[Array, " m"]
+    budget: Float[Array, ""]
+
+    def __call__(self, key):
+        time, emission = jax.random.uniform(key, (2, *self.speed.shape), minval=0.5, maxval=1.5)
+        return {"time": time / self.speed, "emission": emission * self.speed, "budget": self.budget}
+
+
+class _Expected(eqx.Module):
+    speed: Float[Array, " m"]
+    budget: Float[Array, ""]
+
+    def __call__(self, x):
+        return jnp.vdot(self.speed, x) - self.budget
+
+
+def shortest_path(key, *, side=4) -> Instance:
+    r"""$f_t(x) = \langle c_t, x\rangle$ and $g_t(x) = \langle e_t, x\rangle - \rho$ over the paths across a grid.
+
+    A unit of flow goes from the first corner of `side` x `side` crossings to the last, along streets that lead right
+    and down. A street of speed v in $[\frac12, 2]$ takes the time 1/v and emits v on average, each times a number
+    uniform in $[\frac12,\frac32]$. The budget lies half-way between the fastest path and the cleanest.
+
+    >>> import jax
+    >>> instance = shortest_path(jax.random.key(0))
+    >>> instance.problem.domain.shape
+    (24,)
+    """
+    if side < 2:
+        raise ProblemError(f"shortest_path needs side >= 2, got {side}")
+    right = [(i, i + 1) for i in range(side**2) if (i + 1) % side]
+    down = [(i, i + side) for i in range(side**2 - side)]
+    domain = ShortestPath(right + down, source=0, sink=side**2 - 1)
+    speed = jnp.exp(jax.random.uniform(key, domain.shape, minval=-1, maxval=1) * jnp.log(2.0))
+    budget = (speed @ domain.lmo(1 / speed).dense() + speed @ domain.lmo(speed).dense()) / 2
+    streets, length = len(right) + len(down), 2 * (side - 1)
+    problem = Problem(
+        domain,
+        _loss,
+        _constraint,
+        regularity=(
+            Regularity(3.0 * streets**0.5, 0.0, 3.0 * length),
+            Regularity(3.0, 0.0, 3.0 * length, norm=float("inf")),
+        ),
+    )
+    return Instance(problem, Sampler(_Traffic(speed, budget)), None, _Expected(speed, budget))

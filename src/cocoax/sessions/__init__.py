@@ -1,0 +1,1 @@
+"""Decisions in production: one round at a time, durable and exact."""

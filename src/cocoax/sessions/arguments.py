@@ -1,0 +1,81 @@
+"""What users give to sessions, in the form that these want, or one sentence."""
+
+import os
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from ..core import check
+from ..errors import ProblemError, SessionError
+from ..games.state import begin, checked_start, checked_state
+from ..learners.base import Horizon
+from ..problem.rounds import number_of_rounds
+from . import packing
+
+_LONGEST_TICKET = 200  # characters
+
+
+def as_file(path) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise SessionError(f"path must be the name of a file, got {packing.short(path)}")
+    return Path(os.path.abspath(path))
+
+
+def late_settings(horizon, pending, copies, expires) -> dict:
+    pending = check.whole(pending, "pending", SessionError, low=0)
+    if not pending and (copies is not None or expires is not None):
+        raise SessionError("copies= and expires= are for late feedback; give pending= too")
+    copies = max(pending, 1) if copies is None else check.whole(copies, "copies", SessionError, low=1)
+    if copies > max(pending, 1):
+        raise SessionError(f"copies={copies} is more than pending={pending}: some would never play; give fewer")
+    if expires is not None:
+        expires = check.whole(expires, "expires", SessionError, low=1)
+    if horizon is not None:
+        rounds = horizon.capacity if isinstance(horizon, Horizon) else horizon
+        horizon = check.whole(rounds, "horizon", SessionError, low=1)
+    return {"pending": pending, "copies": copies, "expires": expires, "horizon": horizon}
+
+
+def first_states(problem, learner, key, state, horizon, start, copies) -> list:
+    """Of the copies: at their beginning, or as `state` has them."""
+    if state is not None:
+        if horizon is not None or start is not None:
+            raise SessionError("state= goes on with its own start and horizon; leave out start= and horizon=")
+        states = list(state) if copies > 1 and type(state) is tuple else [state]
+        if len(states) != copies:
+            raise SessionError(f"state= must be a tuple of {copies} states, one for each copy; or give copies=1")
+        return [checked_state(problem, learner, None, each) for each in states]
+    check.random_key(key, "a session", SessionError)
+    horizon = horizon if horizon is None or isinstance(horizon, Horizon) else Horizon(horizon)
+    start = checked_start(problem, start)
+    learner.check(problem)
+    keys = [key] if copies == 1 else list(jax.random.split(key, copies))
+    return [begin(problem, learner, None, each, horizon, start) for each in keys]
+
+
+def each_round(rounds) -> list:
+    """A list of rounds, from one or from columns."""
+    if isinstance(rounds, list | tuple) and not rounds:
+        raise SessionError("observe_many needs at least one round")
+    if isinstance(rounds, list | tuple) and not all(isinstance(each, int | float | np.ndarray) for each in rounds):
+        return list(rounds)
+    columns = jax.tree.map(np.asarray, rounds, is_leaf=lambda node: isinstance(node, list))
+    try:
+        count = number_of_rounds(columns)
+    except ProblemError as error:
+        raise SessionError(str(error)) from None
+    return [jax.tree.map(lambda leaf, i=i: leaf[i], columns) for i in range(count)]
+
+
+def checked_ticket(ticket) -> str:
+    if not isinstance(ticket, str) or not 0 < len(ticket) <= _LONGEST_TICKET or not ticket.isprintable():
+        raise SessionError(
+            f"a ticket is a string of 1 to {_LONGEST_TICKET} printable characters, got {packing.short(ticket)}"
+        )
+    return ticket
+
+
+def on_host(x):
+    """In NumPy, and the caller's own."""
+    return np.array(x) if isinstance(x, jax.Array) else jax.tree.map(np.array, x)

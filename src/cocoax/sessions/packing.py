@@ -1,0 +1,65 @@
+"""PyTrees of arrays as plain bytes."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import check
+
+
+def short(value) -> str:
+    """In an error, whatever it is."""
+    try:
+        return check.described(value)
+    except Exception:  # objects whose repr fails
+        return type(value).__name__
+
+
+def pack(tree) -> bytes:
+    """The leaves of a tree of arrays, one after the other; typed keys as their data."""
+    return b"".join([np.asarray(_plain(leaf)).tobytes() for leaf in jax.tree.leaves(tree)])
+
+
+def unpack_like(tree, data: bytes) -> Any:
+    """A tree like another one, typed keys included; NumPy's arrays stay with NumPy."""
+    leaves, structure = jax.tree.flatten(tree)
+    plain = [_plain(leaf) for leaf in leaves]
+    arrays = _split(data, [(leaf.dtype, leaf.shape) for leaf in plain])
+
+    def restored(like, array):
+        if _is_key(like):
+            return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(like))
+        return array.copy() if isinstance(like, np.ndarray) else jnp.asarray(array)
+
+    return jax.tree.unflatten(structure, [restored(*pair) for pair in zip(leaves, arrays)])
+
+
+def size_like(tree) -> int:
+    return sum(_plain(leaf).nbytes for leaf in jax.tree.leaves(tree))
+
+
+def outline(tree) -> list:
+    """dtype and shape of each leaf, as JSON."""
+    return [[str(leaf.dtype), list(leaf.shape)] for leaf in jax.tree.leaves(tree)]
+
+
+def _split(data, kinds):
+    arrays, at = [], 0
+    for dtype, shape in kinds:
+        count = math.prod(shape)
+        arrays.append(np.frombuffer(data, dtype, count, at).reshape(shape))
+        at += count * dtype.itemsize
+    if at != len(data):
+        raise ValueError("the bytes do not fit the form")
+    return arrays
+
+
+def _is_key(leaf):
+    return not isinstance(leaf, np.ndarray) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _plain(leaf):
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf

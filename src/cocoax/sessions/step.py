@@ -1,0 +1,97 @@
+"""One round of a session, compiled. States are kept flat: to take modules apart and together again costs more than a
+small round does."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..core import tree
+from ..errors import LearnerError
+
+
+def figures(constraints: int) -> int:
+    """How many a round has: loss, g, multiplier, LMO and gradient calls; finite, and the next state's checksum."""
+    return 6 + 2 * constraints
+
+
+class Observed(NamedTuple):
+    """What a round came to, or many of them: see `Game`."""
+
+    loss: Any
+    constraint: Any
+    multiplier: Any
+    lmo_calls: Any
+    gradient_calls: Any
+
+    @classmethod
+    def of(cls, found: np.ndarray, constraints: int) -> "Observed":
+        """From figures, one after the other in the last axis."""
+        both = 1 + 2 * constraints
+        values, multiplier = found[..., 1 : 1 + constraints], found[..., 1 + constraints : both]
+        calls = found[..., both : both + 2].astype(np.int64)
+        if found.ndim == 1:
+            return cls(float(found[0]), values, multiplier, int(calls[0]), int(calls[1]))
+        return cls(found[..., 0], values, multiplier, calls[..., 0], calls[..., 1])
+
+
+@functools.lru_cache(maxsize=256)
+def compiled_step(structure, of_state):
+    """`step(constants, state, round, played)`, for a (problem, learner) and states of these structures.
+
+    Returns the next state, its decision, and the figures, all in one array: whatever leaves a device costs a journey.
+    """
+
+    @jax.jit
+    def step(constants, leaves, round, played):
+        problem, learner = jax.tree.unflatten(structure, constants)
+        state, outcome = learner.observe(problem, jax.tree.unflatten(of_state, leaves), round, played=played)
+        decision = learner.decision(state)
+        following, mark = _as_before(state, of_state, leaves), _mark((state, decision))
+        found = (
+            outcome.loss,
+            outcome.constraint,
+            outcome.multiplier,
+            outcome.lmo_calls,
+            outcome.gradient_calls,
+            outcome.finite & tree.all_finite(decision),
+            mark >> 16,
+            mark & 0xFFFF,
+        )
+        dtype = jnp.promote_types(outcome.loss.dtype, jnp.float32)  # halves of the checksum need 16 bits
+        return following, decision, jnp.concatenate([jnp.ravel(each).astype(dtype) for each in found])
+
+    return step
+
+
+def _as_before(state, of_state, leaves):
+    """The leaves of a state, whose form must be that of the one before."""
+    new, structure = jax.tree.flatten(state)
+    if structure != of_state or [jax.typeof(leaf) for leaf in new] != [jax.typeof(leaf) for leaf in leaves]:
+        raise LearnerError("the learner's state changes its form in a round; keep shapes and dtypes as init has them")
+    return new
+
+
+def _mark(x) -> Array:
+    """A checksum of all bits: each word is mixed with its place, and sums of integers have no order."""
+    total, place = jnp.zeros((), jnp.uint32), 0
+    for leaf in jax.tree.leaves(x):
+        words = _words(leaf)
+        mixed = words ^ (jax.lax.iota(jnp.uint32, words.size) + jnp.uint32(place)) * jnp.uint32(0x9E3779B1)
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # as in MurmurHash3
+            mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(factor)
+        total, place = total + jnp.sum(mixed ^ (mixed >> 16), dtype=jnp.uint32), place + words.size
+    return total
+
+
+def _words(leaf) -> Array:
+    """Its bits, as 32-bit words."""
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    if leaf.dtype == bool:
+        return leaf.reshape(-1).astype(jnp.uint32)
+    word = {1: jnp.uint8, 2: jnp.uint16}.get(leaf.dtype.itemsize, jnp.uint32)
+    return jax.lax.bitcast_convert_type(leaf.reshape(-1), word).reshape(-1).astype(jnp.uint32)

@@ -1,0 +1,1 @@
+"""A session on disk: SQLite events, checksums and locks."""

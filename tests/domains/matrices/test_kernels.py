@@ -1,0 +1,299 @@
+"""Kernels for large and for small matrices on a GPU: interpreted here, they say what the formulas say, which all else
+uses."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax.domains import NuclearNormBall
+from cocoax.domains.matrices.kernels import dispatch, large, small
+from cocoax.domains.matrices.krylov import golub_kahan, golub_kahan_at_once, scaled_products, unit
+from cocoax.domains.matrices.span import OfRankOne, _products, _sums
+from cocoax.domains.vertices import RankOne
+
+SHAPES = [(1, 1), (3, 5), (70, 1100), (300, 129), (5, 2048)]
+
+
+def drawn(*shape, seed=0):
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape), jnp.float32)
+
+
+def vertices(shape, k=9):
+    return RankOne(drawn(k, shape[0], seed=1), drawn(k, shape[1], seed=2), jnp.linspace(1.0, 2.0, k, dtype=jnp.float32))
+
+
+def assert_close(found, expected):
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+        assert a.dtype == b.dtype == jnp.float32
+        np.testing.assert_allclose(a, b, atol=2e-6 * np.max(np.abs(b)))  # 1e-6 measured
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """As on a GPU that is this processor, for matrices of any size. No compiled program outlives a test."""
+    jax.clear_caches()
+    for name in ("both", "products", "sums"):
+        monkeypatch.setattr(large, name, functools.partial(getattr(large, name), interpret=True))
+    monkeypatch.setattr(large, "pays", lambda *arrays: True)
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
+    yield
+    jax.clear_caches()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_both_products(shape):
+    matrix, x = drawn(*shape), unit(drawn(shape[1], seed=3))
+    image, square, largest = large.both(matrix, x, interpret=True)
+    exact = np.asarray(matrix, np.float64)
+    expected = exact @ x / np.max(np.abs(exact @ x))
+    np.testing.assert_allclose(image, expected, atol=1e-6)
+    scale = 0.1 / max(shape) ** 0.5 / float(largest)  # C over the matrix
+    expected = scale * expected @ exact
+    np.testing.assert_allclose(square, expected, atol=2e-6 * np.max(np.abs(expected)))
+    again, _, same = large.both(matrix, 2 * x, largest, interpret=True)
+    np.testing.assert_allclose(again, 2 * image, rtol=1e-6)
+    assert same == largest
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_inner_products(shape):
+    one, other, stack = drawn(*shape), drawn(*shape, seed=4), vertices(shape)
+    given = one, other, stack.left * stack.scale[:, None], stack.right
+    assert_close(large.products(*given, interpret=True), _products(*given))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums(shape, count):
+    given = drawn(*shape), drawn(*shape, seed=4), vertices(shape), tuple(drawn(count, 11, seed=5))
+    assert_close(large.sums(*given, interpret=True), _sums(*given))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-33, 1.0, 1e30, 7e37])
+@pytest.mark.parametrize("shape", [(60, 130), (130, 60)])
+def test_golub_kahan_at_once_is_golub_kahan_at_any_scale(shape, scale):
+    matrix, first = drawn(*shape), unit(drawn(shape[1], seed=3))
+    asked = jnp.float32(scale) * matrix
+    both = functools.partial(large.both, asked, interpret=True)
+    left, right, zero = golub_kahan_at_once(both, first, 4)
+    forward, backward, is_zero = scaled_products(asked, first)
+    expected = golub_kahan(forward, backward, first, 4)
+    assert zero == is_zero == (scale == 0)
+    if scale:
+        value = float(expected[0] @ (matrix @ expected[1]))
+        assert left @ (matrix @ right) == pytest.approx(value, rel=2e-5)  # 9e-6 measured, at 1e-33
+
+
+def test_nothing_overflows_and_nan_is_not_zero():
+    huge = functools.partial(large.both, jnp.full((2000, 40), 1e38, jnp.float32), interpret=True)
+    left, right, zero = golub_kahan_at_once(huge, jnp.ones(40, jnp.float32) / 40**0.5, 4)
+    assert not zero and abs(jnp.sum(left) * jnp.sum(right)) == pytest.approx((2000 * 40) ** 0.5, rel=1e-5)
+    unknown = functools.partial(large.both, jnp.ones((6, 5), jnp.float32).at[:, 2].set(jnp.nan), interpret=True)
+    left, _, zero = golub_kahan_at_once(unknown, jnp.ones(5, jnp.float32), 4)
+    assert not zero and jnp.isnan(left).any()
+
+
+@pytest.mark.parametrize(
+    "options, asked",
+    [({}, True), ({"iterations": 5}, False), ({"method": "power"}, False), ({"method": "exact"}, False)],
+)
+def test_which_answers_come_from_kernels(interpreted, options, asked):
+    ball, matrix = NuclearNormBall((8, 6), 1.0, **options), drawn(8, 6)
+    guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
+    assert ("pallas_call" in str(jax.make_jaxpr(ball.lmo)(matrix, guess))) == asked
+
+
+def test_few_vertices_only(interpreted):
+    for count in (9, 17):
+        span = OfRankOne((drawn(8, 6), drawn(8, 6, seed=4)), vertices((8, 6), count))
+        assert span.at_once == (count == 9)
+
+
+def test_what_is_traced_once_is_found_again():
+    assert large.chosen(large.sums, _sums) is large.chosen(large.sums, _sums)
+    assert dispatch._at_once(4) is dispatch._at_once(4) and dispatch._in_registers(4) is dispatch._in_registers(4)
+
+
+def test_low_rank_and_warm_guesses_do_not_break_golub_kahan_at_once():
+    left, right = drawn(2, 20, seed=1), drawn(2, 30, seed=2)
+    one = jnp.outer(left[0], right[0])
+
+    @jax.jit
+    def improved(matrix, first):
+        return golub_kahan_at_once(functools.partial(large.both, matrix, interpret=True), first, 4)
+
+    for matrix in (one, one + 0.5 * jnp.outer(left[1], right[1]), jnp.eye(20, 30, dtype=jnp.float32)):
+        first, top = unit(drawn(30, seed=3)), float(jnp.linalg.norm(matrix, ord=2))
+        for _ in range(4):
+            found, first, _ = improved(matrix, first)
+        assert found @ (matrix @ first) == pytest.approx(top, rel=2e-6)
+
+
+def test_a_game_by_kernels_is_the_game_by_formulas(request):
+    problem = cx.Problem(
+        NuclearNormBall((30, 20), 2.0),
+        lambda x, r: 0.5 * jnp.sum((x - r) ** 2),
+        lambda x, r: jnp.sum(x) - 1.0,
+        regularity=cx.Regularity(8.0, 1.0, 30.0),
+    )
+    rounds = drawn(10, 30, 20) / 20 + drawn(30, 20, seed=6) / 5
+
+    def tracker():
+        start = jnp.zeros((30, 20), jnp.float32)
+        return cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0), start=start).state.tracker
+
+    expected = tracker().point
+    request.getfixturevalue("interpreted")
+    ended = tracker()
+    found = ended.point
+    # nine weights and entries below 1, rounded to 1.2e-7 a few times
+    assert ended.left + ended.weights.sum() == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(found, ended.left * ended.rest + ended.atoms.combine(ended.weights), atol=1e-6)
+    assert found.dtype == jnp.float32 and not np.array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.max(np.abs(expected)) > 0.05
+
+
+def test_batches_and_derivatives_go_by_the_formula(interpreted):
+    """The kernel is another function here, so that it shows which was asked."""
+    call = large.chosen(lambda x, y: 100 * x["a"] + y, lambda x, y: x["a"] ** 2 + y)
+    x, y = jnp.arange(3.0), jnp.ones(())
+    assert call({"a": x[2]}, y) == 201
+    np.testing.assert_array_equal(jax.vmap(call, (0, None))({"a": x}, y), x**2 + 1)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(call), (None, 0)))({"a": x}, jnp.ones((2, 3)))[1], x**2 + 1)
+    assert jax.grad(call)({"a": x[2]}, y) == {"a": 4}
+    np.testing.assert_array_equal(jax.vmap(jax.grad(call), (0, None))({"a": x}, y)["a"], 2 * x)
+
+
+def test_a_batch_of_spans_goes_by_formulas(interpreted):
+    given = drawn(2, 8, 6), drawn(2, 8, 6, seed=4)
+    stack = vertices((8, 6))
+
+    def written(one, other):
+        span = OfRankOne((one, other), stack)
+        return span.table, span.written(*span.points)
+
+    program = str(jax.make_jaxpr(jax.vmap(written))(*given))
+    assert "pallas_call" not in program and "pallas_call" in str(jax.make_jaxpr(written)(*(each[0] for each in given)))
+
+
+def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
+    def pays(*arrays):
+        told = []
+        jax.eval_shape(lambda *given: told.append(large.pays(*given)), *arrays)
+        return told == [True]
+
+    def like(*shape, dtype=jnp.float32):
+        return jax.ShapeDtypeStruct(shape, dtype)
+
+    wide = like(4000, 4000)
+    assert not pays(wide)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    assert pays(wide, like(9, 4000)) and not pays(wide, like(9, 4000, dtype=jnp.float64))
+    assert not pays(like(1 << 20, 16)) and not pays(like(2, 4000, 4000)) and not pays(like(1 << 19, 1 << 13))
+    assert not pays(like(2000, 2000)) and not pays(like(500, 32_000)) and not pays(like(4000, 4000, dtype=jnp.bfloat16))
+    monkeypatch.setattr(jax, "device_count", lambda: 2)
+    assert not pays(wide)
+
+
+def steps_in_registers(matrix, first, steps=4):
+    return jax.jit(jax.vmap(functools.partial(small.golub_kahan, steps=steps, interpret=True)))(matrix, first)
+
+
+def directions(*shape):
+    return jax.vmap(unit)(drawn(*shape, seed=3))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e-33, 1.0, 1e30, 7e37])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 50), (17, 3), (50, 50), (64, 33)])
+def test_steps_in_registers_are_golub_kahan_at_any_scale(shape, scale):
+    matrices, firsts = drawn(3, *shape), directions(3, shape[1])
+    left, right, zero = steps_in_registers(jnp.float32(scale) * matrices, firsts)
+    expected = [dispatch._by_products(4)(*pair) for pair in zip(matrices, firsts)]
+    assert zero.tolist() == [scale < 1e-38] * 3
+    if scale > 1e-38:
+        np.testing.assert_allclose(left, jnp.stack([each[0] for each in expected]), atol=5e-6)  # 1e-6 measured
+        np.testing.assert_allclose(right, jnp.stack([each[1] for each in expected]), atol=5e-6)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 7])
+def test_any_number_of_steps_in_registers(steps):
+    matrices, firsts = drawn(2, 20, 12), directions(2, 12)
+    left, right, _ = steps_in_registers(matrices, firsts, steps)
+    for i in range(2):
+        expected = dispatch._by_products(steps)(matrices[i], firsts[i])
+        value = float(expected[0] @ matrices[i] @ expected[1])
+        assert left[i] @ matrices[i] @ right[i] == pytest.approx(value, rel=1e-6)
+        assert jnp.linalg.norm(left[i]) == pytest.approx(1, abs=1e-6) == jnp.linalg.norm(right[i])
+
+
+def test_low_rank_and_nan_in_registers():
+    one = jnp.outer(drawn(20, seed=1), drawn(30, seed=2))
+    matrices = jnp.stack([one, jnp.eye(20, 30, dtype=jnp.float32), one.at[3, 4].set(jnp.nan)])
+    left, right, zero = steps_in_registers(matrices, directions(3, 30), steps=7)
+    assert left[0] @ one @ right[0] == pytest.approx(float(jnp.linalg.norm(one)), rel=2e-6)
+    assert left[1] @ matrices[1] @ right[1] == pytest.approx(1, rel=2e-6)
+    assert jnp.isnan(left[2]).any() and not zero.any()
+
+
+def test_answers_for_small_matrices_come_from_registers(monkeypatch):
+    """Alone and in batches, and derivatives from the formula."""
+    jax.clear_caches()
+    ball, matrices = NuclearNormBall((8, 6), 1.0), drawn(5, 8, 6)
+    guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
+    expected = [ball.lmo(matrix, guess).dense() for matrix in matrices]
+    slope = jax.grad(lambda matrix: ball.lmo(matrix, guess).dot(matrix))
+    steps = functools.partial(small.golub_kahan, interpret=True)
+    with monkeypatch.context() as gpu:
+        gpu.setattr(small, "pays", lambda matrix, steps: True)
+        gpu.setattr(small, "golub_kahan", steps)
+        gpu.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
+        answers = jax.vmap(ball.lmo, (0, None))
+        assert "pallas_call" in str(jax.make_jaxpr(answers)(matrices, guess))
+        # entries below 1, each rounded to 6e-8 some ten times on both ways
+        np.testing.assert_allclose(jax.vmap(RankOne.dense)(answers(matrices, guess)), jnp.stack(expected), atol=2e-6)
+        np.testing.assert_allclose(ball.lmo(matrices[0], guess).dense(), expected[0], atol=2e-6)
+        found = slope(matrices[0])
+    jax.clear_caches()
+    np.testing.assert_allclose(found, slope(matrices[0]), atol=1e-6)
+
+
+def test_registers_are_for_small_matrices_on_a_single_gpu(monkeypatch):
+    matrix = jnp.zeros((50, 64), jnp.float32)
+    assert not small.pays(matrix, 4)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    assert small.pays(matrix, 4) and not small.pays(matrix, 9)  # nine steps would be a long program
+    assert not small.pays(jnp.zeros((50, 65), jnp.float32), 4)
+    assert not small.pays(jnp.zeros((50, 64), jnp.bfloat16), 4)
+    monkeypatch.setattr(jax, "device_count", lambda: 2)
+    assert not small.pays(matrix, 4)
+
+
+def lowered_for_a_gpu(function, *shapes):
+    given = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    return jax.jit(function).trace(*given).lower(lowering_platforms=("cuda",)).as_text()
+
+
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 64), (50, 50), (64, 33)])
+def test_small_kernels_can_be_made_for_a_gpu(m, n):
+    steps = functools.partial(small.golub_kahan, steps=4)
+    assert "triton" in lowered_for_a_gpu(steps, (m, n), (n,))
+    assert "triton" in lowered_for_a_gpu(jax.vmap(jax.vmap(steps)), (2, 3, m, n), (2, 3, n))
+
+
+def test_large_kernels_can_be_made_for_a_gpu():
+    m, n, k = 70, 1100, 9
+    assert "triton" in lowered_for_a_gpu(lambda *given: large.both(*given)[:2], (m, n), (n,))
+    assert "triton" in lowered_for_a_gpu(large.products, (m, n), (m, n), (k, m), (k, n))
+
+    def sums(one, other, left, right, scale, weights):
+        return large.sums(one, other, RankOne(left, right, scale), tuple(weights))
+
+    assert "triton" in lowered_for_a_gpu(sums, (m, n), (m, n), (k, m), (k, n), (k,), (3, k + 2))

@@ -1,0 +1,419 @@
+"""The arena: its problems are what they say, rivals are tuned on other seeds, and the standings count right."""
+
+import functools
+import itertools
+import sys
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+import pytest
+
+import cocoax as cx
+from cocoax import Comparator, cli, learners, problems
+from cocoax.lab import Study, arena
+from cocoax.lab.arena import tuning
+from cocoax.lab.arena.ranking import START
+from cocoax.lab.arena.rivals import FAMILIES, Family, TunedAdaptivePDOGD, TunedDPP, TunedPDOGD, TunedTracked, Units
+from cocoax.lab.sources import as_source, learner_key
+from cocoax.primal.steps import Constant
+
+KEY = jax.random.key(5)
+ROUNDS = 60
+SMALL = {"completion, 200 x 200": functools.partial(problems.matrix_completion, rows=20, cols=20, rank=5, observed=16)}
+UNBOUND = {"completion", "completion, rank 5", "completion, 200 x 200", "never binds"}
+LATE = {"wakes late": 500, "pacing, prices double": 500}  # rounds before which nothing happens
+
+
+@functools.cache
+def drawn(name):
+    made = as_source(name, SMALL.get(name, arena.ARENA[name])).draw(0, LATE.get(name, 0) + 4 * ROUNDS)
+    return made, made.comparator(LATE.get(name, 0) + 4 * ROUNDS, 1e-5)
+
+
+def test_there_are_enough_problems_of_every_kind():
+    assert len(arena.ARENA) >= 16 and arena.HORIZONS.keys() == arena.ARENA.keys()
+    kinds = "completion", "linear", "quadratic", "pacing", "portfolio", "path", "l1", "group", "PCA", "binds", "wakes"
+    for kind in (*kinds, "rank 5", "200 x 200", "adversarial", "3 constraints", "double", "1e-3", "1e3", "alternating"):
+        assert any(kind in name for name in arena.ARENA), kind
+    assert all(tuning.HORIZON in each for each in arena.HORIZONS.values())
+
+
+@pytest.mark.parametrize("name", arena.ARENA)
+def test_every_problem_has_a_certified_comparator_and_something_to_learn(name):
+    made, best = drawn(name)
+    domain = made.problem.domain
+    start = Comparator.fixed(made.problem, made.rounds, domain.start())
+    score = start.value - best.value + best.multiplier @ np.maximum(start.constraint.sum(0), 0)
+    assert score > 0 and abs(float(best.gap)) <= 1e-3 * score
+    assert np.isfinite(best.multiplier).all()
+    assert (best.multiplier.max() > 1e-12) == (name not in UNBOUND)
+    assert bool(domain.contains(jax.tree.map(jnp.asarray, best.x), 1e-5))
+    expected = made.instance.expected_constraint
+    mean = best.constraint.mean(0) if expected is None else np.asarray(expected(jnp.asarray(best.x)))
+    assert np.all(mean <= 1e-4 * np.maximum(np.abs(best.constraint).max(0), 1e-12))
+
+
+@pytest.mark.parametrize("name", ["portfolio", "shortest path", "l1 regression", "online PCA"])
+def test_new_problems_agree_with_an_independent_solver(name):
+    """cvxpy minimises the same total loss over the set, written out again, under the expected constraint."""
+    import cvxpy as cp
+
+    made, best = drawn(name)
+    r = {key: np.asarray(value, np.float64) for key, value in made.rounds.items()}
+    sample = made.instance.environment.sample
+    if name == "portfolio":
+        x = cp.Variable(10, nonneg=True)
+        total, within = -cp.sum(cp.log(r["growth"] @ x)), [cp.sum(x) == 1]
+        limit = np.asarray(sample.risk) @ x <= float(sample.limit)
+    elif name == "shortest path":
+        x = cp.Variable(24, nonneg=True)
+        edges = np.asarray(made.problem.domain.edges)
+        balance = np.zeros((16, 24))
+        balance[edges[:, 0], range(24)] += 1
+        balance[edges[:, 1], range(24)] -= 1
+        total, within = r["time"].sum(0) @ x, [balance[:-1] @ x == np.eye(16)[0, :-1]]
+        limit = np.asarray(sample.speed) @ x <= float(sample.budget)
+    elif name == "l1 regression":
+        x = cp.Variable(50)
+        total, within = 0.5 * cp.sum_squares(r["features"] @ x - r["answer"]), [cp.norm1(x) <= 1]
+        limit = np.asarray(sample.drift) @ x <= float(sample.limit)
+    else:
+        x = cp.Variable((16, 16), symmetric=True)
+        total = -cp.trace(np.einsum("ti,tj->ij", r["sample"], r["sample"]) @ x)
+        within = [x >> 0, np.eye(16) - x >> 0, cp.trace(x) == 3]
+        covariance = np.asarray(made.instance.expected_constraint.covariance)
+        limit = cp.trace(covariance @ x) <= float(sample.limit)
+    program = cp.Problem(cp.Minimize(total), [*within, limit])
+    program.solve(solver="CLARABEL")
+    assert float(best.value) == pytest.approx(program.value, rel=1e-4)
+    assert float(best.multiplier[0]) * len(best.loss) == pytest.approx(float(limit.dual_value), rel=2e-2)
+
+
+NEW = pytest.mark.parametrize(
+    "make",
+    [
+        problems.portfolio,
+        problems.shortest_path,
+        functools.partial(problems.sparse_regression, n=12),
+        functools.partial(problems.sparse_regression, n=12, absolute=True),
+        functools.partial(problems.group_sparsity, groups=4, size=3),
+        functools.partial(problems.online_pca, n=6, k=2),
+        functools.partial(problems.pacing, doubles_at=10),
+        lambda key: problems.rescaled(problems.simplex(key, quadratic=True), loss=3.0, constraint=0.2, geometry=5.0),
+    ],
+)
+
+
+@NEW
+def test_expected_constraint_is_the_mean_of_many_rounds(make):
+    instance = make(KEY)
+    if instance.expected_constraint is None:
+        pytest.skip("constraints that change have no one expectation")
+    x = instance.problem.domain.lmo(jax.random.normal(KEY, instance.problem.domain.shape)).dense()
+    values = np.asarray(jax.vmap(lambda r: instance.problem.values(x, r)[1])(instance.rounds(4000, KEY)))
+    error = values.std(0) / len(values) ** 0.5
+    assert np.all(np.abs(values.mean(0) - instance.expected_constraint(x)) <= 4.5 * error + 1e-12)
+
+
+@NEW
+def test_stated_constants_hold_at_vertices_and_between(make):
+    instance = make(KEY)
+    problem, domain = instance.problem, instance.problem.domain
+    rounds = instance.rounds(40, KEY)
+    vertices = jax.vmap(lambda direction: domain.lmo(direction).dense())(jax.random.normal(KEY, (40, *domain.shape)))
+    points = 0.5 * jnp.concatenate([vertices + vertices, vertices + vertices[::-1]])
+    rounds = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), rounds)
+
+    @jax.jit
+    @jax.vmap
+    def measure(x, y, r):
+        first, second = (
+            jnp.stack([f, *g]).reshape(1 + len(g), -1) for f, g in (problem.gradients(z, r) for z in (x, y))
+        )
+        return first, first - second, (x - y).reshape(-1), jnp.abs(problem.values(x, r)[1]).max()
+
+    gradient, change, move, values = measure(points, jnp.roll(points, 1, axis=0), rounds)
+    for stated in problem.regularity:
+        far = jnp.linalg.norm(move, axis=-1) if stated.norm == 2 else jnp.abs(move).sum(-1)
+        assert jnp.linalg.norm(gradient, stated.norm, axis=-1).max() <= stated.lipschitz * (1 + 1e-9)
+        assert values.max() <= stated.constraint_bound * (1 + 1e-9)
+        if stated.smoothness is not None:
+            rise = jnp.linalg.norm(change, stated.norm, axis=-1).max(-1)
+            assert (rise - stated.smoothness * far).max() <= 1e-9 * stated.lipschitz
+
+
+def test_other_units_scale_everything_exactly():
+    original = problems.simplex(KEY, quadratic=True, constraints=2)
+    units = {"loss": 1e-3, "constraint": 1e3, "geometry": 7.0}
+    instance = problems.rescaled(original, **units)
+    rounds = instance.rounds(80, KEY)
+    jax.tree.map(np.testing.assert_array_equal, rounds, original.rounds(80, KEY))
+    best, before = instance.comparator(rounds), original.comparator(rounds)
+    np.testing.assert_allclose(best.x, 7 * before.x)
+    np.testing.assert_allclose(best.multiplier, 1e-6 * before.multiplier)
+    np.testing.assert_allclose([best.value, best.lower_bound], 1e-3 * np.array([before.value, before.lower_bound]))
+    own = cx.hindsight(instance.problem, rounds, expected_constraint=instance.expected_constraint, tol=1e-9)
+    np.testing.assert_allclose(own.value, best.value, rtol=1e-5)  # solved in the new units
+    np.testing.assert_allclose(own.multiplier, best.multiplier, rtol=1e-2)
+    games = [cx.play(each.problem, cx.learners.Stay(), rounds, key=KEY) for each in (instance, original)]
+    np.testing.assert_allclose(games[0].score(best), 1e-3 * games[1].score(before), rtol=1e-9)
+    np.testing.assert_allclose(games[0].violation(), 1e3 * games[1].violation(), rtol=1e-9)
+
+
+def test_constraints_wake_prices_double_and_losses_switch_when_they_should():
+    asleep = problems.waking(problems.simplex(KEY, constraints=2), after=7)
+    game = cx.play(asleep.problem, cx.learners.Stay(), asleep.rounds(12, KEY), key=KEY)
+    assert np.array_equal(np.abs(game.constraint).max(1) > 0, np.arange(12) >= 7)
+    dear, plain = (problems.pacing(KEY, doubles_at=age).rounds(12, KEY) for age in (5, None))
+    ratio = np.asarray(dear["price"] / plain["price"])
+    np.testing.assert_array_equal(ratio, np.repeat([1.0, 2.0], [5, 7])[:, None] * np.ones(10))
+    cost = np.asarray(problems.simplex(KEY, adversarial=True, stretch=3).rounds(9, KEY)["cost"])
+    np.testing.assert_array_equal(cost[:3], cost[6:])
+    assert np.abs(cost[3:6] - cost[:3]).min() == pytest.approx(0.5)
+
+
+def test_bad_sizes_are_refused():
+    simplex = problems.simplex(KEY)
+    for build, sentence in (
+        (lambda: problems.portfolio(KEY, assets=1), "assets >= 2"),
+        (lambda: problems.shortest_path(KEY, side=1), "side >= 2"),
+        (lambda: problems.sparse_regression(KEY, n=5, nonzero=6), "nonzero must lie between 1 and n = 5"),
+        (lambda: problems.group_sparsity(KEY, nonzero=0), "nonzero between 1 and groups"),
+        (lambda: problems.online_pca(KEY, n=3, k=3), "k between 1 and n - 1 = 2"),
+        (lambda: problems.simplex(KEY, stretch=5), "needs adversarial=True"),
+        (lambda: problems.pacing(KEY, doubles_at=-1), "doubles_at must be at least 0"),
+        (lambda: problems.rescaled(simplex, loss=0.0), "loss must be positive"),
+        (lambda: problems.rescaled(simplex.problem), "rescaled needs an Instance"),
+        (lambda: problems.waking(simplex, after=-1), "after must be at least 0"),
+    ):
+        with pytest.raises(cx.ProblemError, match=sentence):
+            build()
+
+
+def test_rivals_make_the_steps_that_they_were_told():
+    """One round by hand, on a simplex where no projection is needed; then the multipliers of two rounds."""
+    instance = problems.simplex(KEY, n=4, quadratic=True)
+    rounds, T, step, dual_step = instance.rounds(2, KEY), 400, 0.01, 0.3
+    problem, start = instance.problem, instance.problem.domain.start()
+    first = jax.tree.map(lambda leaf: leaf[0], rounds)
+    (of_loss, of_constraint), value = problem.gradients(start, first), problem.values(start, first)[1]
+    moved = start - step / T**0.5 * (of_loss - of_loss.mean())  # the multiplier is 0
+    after = {"ascent": max(0, dual_step / T**0.5 * value[0])}
+    after["queue"] = max(0, dual_step / T**0.5 * (value[0] + of_constraint[0] @ (moved - start)))
+    after["anytime"] = max(0, dual_step * value[0])
+    for make, rate, multiplier in (
+        (TunedPDOGD, 1.0, after["ascent"]),
+        (TunedDPP, 1.0, after["queue"]),
+        (TunedAdaptivePDOGD, T**0.5, after["anytime"]),
+    ):
+        game = cx.play(problem, make(step, dual_step), rounds, key=KEY, horizon=T, keep_decisions=True)
+        np.testing.assert_allclose(game.decisions[1], start + rate * (moved - start), rtol=1e-9)
+        np.testing.assert_allclose(game.multiplier[:, 0], [0, multiplier], rtol=1e-9)
+    tracked = TunedTracked(step, dual_step)
+    game = cx.play(problem, tracked, rounds, key=KEY, horizon=T)
+    plain = cx.learners.PrimalDual(
+        cx.primal.Tracked(Constant(step / T**0.5), atoms=8), tracked.rule(problem, jnp.asarray(T))
+    )
+    np.testing.assert_allclose(game.decision, cx.play(problem, plain, rounds, key=KEY, horizon=T).decision)
+
+
+TUNING_SEEDS, GRID = range(1000, 1003), {"step": [0.01, 0.1, 1.0, 10.0], "dual_step": [0.1, 1.0, 10.0]}
+SMALL_SIMPLEX, PDOGD = functools.partial(problems.simplex, n=4), Family(TunedPDOGD, lambda units: GRID)
+
+
+def small_tuner(**options):
+    return tuning.Tuner("simplex", SMALL_SIMPLEX, seeds=TUNING_SEEDS, horizon=50, **options)
+
+
+@pytest.fixture(scope="module")
+def scores_by_hand():
+    """Of every point of the grid, on three seeds: 36 games."""
+    each = [as_source("simplex", SMALL_SIMPLEX).draw(seed, 50) for seed in TUNING_SEEDS]
+    against = [one.comparator(50, tuning.TOLERANCE) for one in each]
+    scores = {}
+    for point in itertools.product(*GRID.values()):
+        learner, horizon = TunedPDOGD(*point), cx.Horizon(50, 100)
+        games = [
+            cx.play(one.problem, learner, one.rounds, key=learner_key(seed), horizon=horizon)
+            for one, seed in zip(each, TUNING_SEEDS)
+        ]
+        scores[point] = [float(game.score(best)[-1]) for game, best in zip(games, against)]
+    return scores
+
+
+def test_tuning_finds_the_best_of_its_grid(scores_by_hand):
+    found = small_tuner(screened=3, finalists=12).tune(PDOGD)
+    best = min(scores_by_hand, key=lambda point: np.mean(scores_by_hand[point]))
+    assert tuple(found.numbers.values()) == best
+    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
+    assert found.at_edge == [x for x, value in zip(GRID, best) if value in (GRID[x][0], GRID[x][-1])]
+
+
+@pytest.mark.parametrize("finalists", [1, 3])
+def test_the_first_seeds_decide_which_numbers_reach_the_others(scores_by_hand, finalists):
+    found = small_tuner(screened=1, finalists=finalists).tune(PDOGD)
+    chosen = sorted(scores_by_hand, key=lambda point: scores_by_hand[point][0])[:finalists]
+    best = min(chosen, key=lambda point: np.mean(scores_by_hand[point]))
+    assert tuple(found.numbers.values()) == best
+    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
+
+
+def test_numbers_with_which_a_game_goes_bad_are_infinitely_bad():
+    tuner, huge = small_tuner(screened=1, finalists=2), {"step": [1e308, 0.1], "dual_step": [1.0]}
+    bad, good = tuner._scores(PDOGD, [{"step": step, "dual_step": 1.0} for step in huge["step"]], slice(None))
+    assert bad == np.inf and np.isfinite(good)
+    assert tuner.tune(Family(TunedPDOGD, lambda units: huge)).numbers["step"] == 0.1
+
+
+def test_units_are_the_root_mean_squares_of_gradients_at_the_start():
+    """By hand: the loss has the gradients (3, 4) and 0, the constraints (1, 0) and (0, 2), the ball a width of 6."""
+    problem = cx.Problem(
+        cx.domains.L2Ball(2, 3.0),
+        lambda x, r: jnp.vdot(r, x),
+        lambda x, r: jnp.array([1.0, 2.0]) * x,
+        constraints=2,
+    )
+    found = tuning._units(SimpleNamespace(problem=problem, rounds=jnp.array([[3.0, 4.0], [0.0, 0.0]])))
+    of_loss, of_constraints = 12.5**0.5, 2.5**0.5
+    assert found == pytest.approx((6 / of_loss, of_loss / (6 * of_constraints**2)))
+
+
+def test_tuned_numbers_are_there_for_every_problem_and_family():
+    found = tuning.tuned()
+    assert found.keys() == arena.ARENA.keys()
+    cannot = {"shortest path": {name for name in FAMILIES if "projected" in name}}  # there is no projection
+    cannot |= {"l1 regression, absolute": {"Algorithm 2 (ball)"}}  # for smooth losses
+    for problem, results in found.items():
+        assert results.keys() == FAMILIES.keys() - cannot.get(problem, set())
+        for family, result in results.items():
+            assert result["numbers"].keys() == FAMILIES[family].grid(Units(1.0, 1.0)).keys()
+    chosen = tuning.rivals(arena.RIVALS)
+    for problem, results in found.items():
+        best = sorted(results, key=lambda family: results[family]["score"])[: arena.RIVALS]
+        assert {family for family in chosen if problem in chosen[family]} == {f"{each}, tuned" for each in best}
+
+
+@pytest.fixture(scope="module")
+def finished():
+    names, challenger = ["quadratic", "shortest path"], cx.learners.Blocks(cx.primal.OCG(), theta_scale=1e-3)
+    return arena.arena_study(seeds=range(3), horizons=[10, 20, 40], names=names, challenger=challenger).run(quiet=True)
+
+
+def test_rivals_play_the_problems_that_they_were_tuned_for(finished):
+    for (problem, learner), games in finished.table().group_by("problem", "learner"):
+        assert games["reason"].is_null().all() and len(games) == 9
+        if learner.endswith(", tuned"):
+            numbers = tuning.tuned()[problem][learner.removesuffix(", tuned")]["numbers"]
+            for name, value in numbers.items():
+                player = finished.learner(learner, problem)
+                inner = player.dual if hasattr(player, "dual") and not hasattr(player, name) else player
+                np.testing.assert_allclose(getattr(inner, name), value, rtol=1e-6)
+    by_problem = finished.table().group_by("problem").agg(pl.col("learner").n_unique())
+    assert by_problem["learner"].to_list() == [2 + arena.RIVALS] * 2
+
+
+def test_standings_are_what_the_table_says(finished):
+    rows = arena.standings(finished)
+    table = finished.table().to_dicts()
+
+    def mean(problem, learner, horizon):
+        games = [(row["problem"], row["learner"], row["horizon"]) for row in table]
+        wanted = [row["score"] for row, game in zip(table, games) if game == (problem, learner, horizon)]
+        return sum(wanted) / len(wanted)
+
+    assert rows["problem"].to_list() == ["quadratic", "shortest path"]
+    for row in rows.iter_rows(named=True):
+        here = {each["learner"] for each in table if each["problem"] == row["problem"]}
+        rivals = {name: mean(row["problem"], name, 40) for name in here if name.endswith(", tuned")}
+        assert row["horizon"] == 40 and row["rival"] == min(rivals, key=rivals.get)
+        assert row["rival_score"] == pytest.approx(min(rivals.values()))
+        mine, start = ([mean(row["problem"], name, T) for T in (10, 20, 40)] for name in ("Blocks", START))
+        assert (row["score"], row["start"]) == pytest.approx((mine[-1], start[-1]))
+        assert row["against_start"] == pytest.approx(max(a / b for a, b in zip(mine, start)))
+        assert row["safe"] == (row["against_start"] <= 1.05)
+        assert row["within"] == (mine[-1] <= 2 * min(rivals.values()))
+        assert row["ratio"] == pytest.approx(mine[-1] / min(rivals.values()))
+        if min(mine) > 0:
+            assert row["slope"] == pytest.approx(np.polyfit(np.log([10, 20, 40]), np.log(mine), 1)[0])
+            assert row["falls"] == (row["high"] < 1) or not np.isfinite(row["high"])
+    text = arena.markdown(finished, "cocoax race arena")
+    assert sum(line.startswith(("| quadratic |", "| shortest path |")) for line in text.splitlines()) == 2
+    for demand, line in zip(("safe", "falls", "within"), text.strip().splitlines()[-3:]):
+        assert f": {rows[demand].sum()} of 2" in line
+        assert all((name in line) != good for name, good in zip(rows["problem"], rows[demand]))
+
+
+def test_rivals_are_met_at_the_horizon_that_they_were_tuned_for(finished):
+    longer = {10: 100, 20: tuning.HORIZON, 40: 4 * tuning.HORIZON}
+    table = finished.table().with_columns(
+        pl.col("horizon").replace_strict(longer), pl.col("score").abs() * (1 + 99 * (pl.col("horizon") == 40))
+    )
+    study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources)
+    for row in arena.standings(study).iter_rows(named=True):
+        here = table.filter((pl.col("problem") == row["problem"]) & (pl.col("horizon") == tuning.HORIZON))
+        means = dict(here.group_by("learner").agg(pl.col("score").mean()).iter_rows())
+        rivals = {name: score for name, score in means.items() if name.endswith(", tuned")}
+        assert row["horizon"] == tuning.HORIZON and row["rival"] == min(rivals, key=rivals.get)
+        assert (row["score"], row["start"]) == pytest.approx((means["Blocks"], means[START]))
+        assert row["rival_score"] == pytest.approx(min(rivals.values()))
+    assert f"at T = {tuning.HORIZON} " in arena.markdown(finished, "cocoax race arena")
+
+
+def test_scores_that_are_not_positive_are_judged_by_what_they_are_a_round(finished):
+    def with_scores(values):
+        change = pl.col("horizon").replace_strict(dict(zip([10, 20, 40], values))) + 0.01 * pl.col("seed")
+        table = finished.table().with_columns(
+            pl.when(pl.col("learner") == "Blocks").then(change).otherwise(pl.col("score")).alias("score")
+        )
+        study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources)
+        return arena.standings(study).row(0, named=True)
+
+    falling, rising = with_scores([0.1, 0.0, -40.0]), with_scores([-5.0, 0.0, 40.0])
+    assert np.isnan(falling["slope"]) and falling["falls"] and falling["within"] and falling["safe"]
+    assert np.isnan(rising["slope"]) and not rising["falls"]
+    assert with_scores([-5.0, -5.0, -4.0])["falls"]  # better than the comparator, by ever less a round
+
+
+def test_a_negative_score_must_keep_half_of_the_best_rivals_gain(finished):
+    def judged(mine, rival):
+        is_rival = pl.col("learner").str.ends_with(", tuned")
+        score = pl.when(pl.col("learner") == "Blocks").then(mine).when(is_rival).then(rival).otherwise(pl.col("score"))
+        table = finished.table().with_columns(score.cast(pl.Float64).alias("score"))
+        study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources)
+        row = arena.standings(study).row(0, named=True)
+        return row["within"], row["ratio"]
+
+    assert judged(-6.0, -10.0) == (True, pytest.approx(10 / 6))
+    assert judged(-4.0, -10.0) == (False, 2.5)
+    assert judged(3.0, 1.0) == (False, 3.0) and judged(1.5, 1.0) == (True, 1.5)
+    assert judged(0.5, -1.0)[0] is False and judged(-0.5, 1.0)[0] is True
+
+
+def test_the_command_plays_and_writes_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(learners, "Auto", lambda: cx.learners.Blocks(cx.primal.OCG(), theta_scale=1e-3), raising=False)
+    words = ["--problems", "portfolio; never binds", "--horizons", "10,20,40", "--seeds", "2", "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["cocoax", "race", "arena", *words, "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    printed = capsys.readouterr().out
+    assert not ended.value.code and (tmp_path / "report.html").exists()
+    text = (tmp_path / "arena.md").read_text("utf-8")
+    assert text in printed and "| portfolio | 40 |" in text and "cocoax race arena --problems" in text
+    page = (tmp_path / "report.html").read_text()
+    assert all(f"{name}, portfolio" in page for name, each in tuning.rivals(3).items() if "portfolio" in each)
+
+
+def test_nonsense_is_refused(tmp_path, monkeypatch, capsys):
+    with pytest.raises(cx.LabError, match="rivals were tuned on the seed 1000"):
+        arena.arena_study(seeds=[5, 1000], challenger=cx.learners.Stay())
+    with pytest.raises(cx.LabError, match="did you mean 'portfolio'"):
+        arena.arena_study(names=["portfolios"], challenger=cx.learners.Stay())
+    with pytest.raises(cx.LabError, match="'mine' must be one of"):
+        Study({"simplex": problems.simplex}, {"mine": {"simplex": cx.primal.OCG()}}, [5])
+    monkeypatch.setattr(sys, "argv", ["cocoax", "race", "mine.py", "--seeds", "3"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2 and "are for `cocoax race arena`" in capsys.readouterr().err

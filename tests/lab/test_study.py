@@ -1,0 +1,453 @@
+"""Studies: the same games as `play` plays, stored so that nothing is lost or repeated."""
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import cocoax as cx
+from cocoax.core.fingerprint import fingerprint
+from cocoax.domains import Counted, Flow, Transport
+from cocoax.lab import Study
+from cocoax.lab.results import statistics
+from cocoax.lab.results.store import Store
+from cocoax.lab.run import batch, comparators, shares
+from cocoax.lab.run.batch import capacity_of
+from cocoax.lab.run.progress import Reporter
+from cocoax.lab.run.shares import Share, turn
+from cocoax.lab.sources import Drawn, learner_key
+
+PROBLEM = functools.partial(cx.problems.simplex, n=4)
+LEARNERS = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "PDMFW": cx.learners.PDMFW()}
+
+
+def small(out=None, **changes):
+    given = {"problems": {"simplex": PROBLEM}, "learners": LEARNERS, "horizons": [8, 20], "seeds": range(3)}
+    return Study(**{**given, **changes}, out=out)
+
+
+@pytest.fixture(scope="session")
+def finished():
+    return small().run(quiet=True)
+
+
+def test_games_are_those_of_play(finished):
+    source = finished.sources["simplex"]
+    rows = finished.table().filter(pl.col("seed") == 2)
+    for row in rows.iter_rows(named=True):
+        T, drawn = row["horizon"], source.draw(2, 20)
+        rounds = jax.tree.map(lambda leaf, T=T: leaf[:T], drawn.rounds)
+        horizon = cx.Horizon(T, capacity_of(T))
+        game = cx.play(drawn.problem, LEARNERS[row["learner"]], rounds, key=learner_key(2), horizon=horizon)
+        best = drawn.instance.comparator(rounds, tol=finished.tol)
+        np.testing.assert_allclose(row["regret"], game.regret(best)[-1], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(row["violation"], game.violation()[-1].max(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(row["score"], game.score(best)[-1], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(row["lmo_calls"], game.lmo_calls.mean())
+        np.testing.assert_allclose(row["gradient_calls"], game.gradient_calls.mean())
+        np.testing.assert_allclose(row["multiplier"], game.multiplier.max(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(row["hard_violation"], game.hard_violation()[-1].max(), rtol=1e-9)
+        np.testing.assert_allclose(row["regret_upper"], game.regret_bounds(best)[1][-1], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(row["loss"], game.loss.sum(), rtol=1e-9)
+        assert 0 <= row["gap"] <= finished.tol * max(1, abs(float(best.value)))
+
+
+def test_a_shorter_horizon_meets_the_same_rounds(finished):
+    source = finished.sources["simplex"]
+    short, long = source.draw(1, 5).rounds, source.draw(1, 20).rounds
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[:5]), short, long)
+
+
+def test_curves_end_at_the_figures(finished):
+    last = finished.curves().group_by("learner", "horizon", "seed", maintain_order=True).last()
+    joined = last.join(finished.table(), on=["learner", "horizon", "seed"], suffix="_table")
+    assert len(joined) == len(finished.table())
+    np.testing.assert_array_equal(joined["round"], joined["horizon"])
+    np.testing.assert_array_equal(joined["regret"], joined["regret_table"])
+    np.testing.assert_array_equal(joined["violation"], joined["violation_table"])
+
+
+def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
+    horizons, learners = [3, 8, 9, 13, 20, 25, 31], {**LEARNERS, "DPP": cx.learners.DPP()}
+    with jax.enable_x64(True):
+        alone = small(horizons=horizons, learners=learners).run(quiet=True).table()
+        before = batch._program.cache_info().misses
+        monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
+        assert batch.calls([*horizons, 2000]) == [[2000], [31, 25, 20, 13, 9], [8, 3]]
+        together = small(horizons=horizons, learners=learners).run(quiet=True).table()
+        assert batch._program.cache_info().misses == before + len(learners)
+    assert alone["reason"].null_count() == together["reason"].null_count() == len(alone) == 84
+    for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gradient_calls", "bad_round"):
+        np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
+
+
+def test_threads_have_the_settings_of_who_asks(monkeypatch):
+    stay = {"stay": LEARNERS["stay"]}
+    for setting, value in [(jax.enable_x64, True), (jax.enable_x64, False), (jax.default_prng_impl, "rbg")]:
+        with setting(value), monkeypatch.context() as patch:
+            alone = small(learners=stay).run(quiet=True).table()
+            patch.setattr(jax, "default_backend", lambda: "an accelerator")
+            beside = small(learners=stay).run(quiet=True).table()
+            np.testing.assert_allclose(beside["loss"], alone["loss"], rtol=1e-6)
+
+
+def test_a_part_that_cannot_be_made_is_told_beside_an_accelerator(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
+
+    def make(key):
+        raise ValueError("no such instance")
+
+    with pytest.raises(cx.LabError, match="no such instance"):
+        small(problems={"bad": make}).run(quiet=True)
+    broken = cx.learners.Capped(cx.learners.Stay(), safe=2 * np.ones(4), limit=1.0, bound=1.0)
+    table = (
+        small(learners={"stay": LEARNERS["stay"], "broken": broken}, seeds=[0], horizons=[5]).run(quiet=True).table()
+    )
+    assert table["reason"].is_null().to_list() == [True, False]
+
+
+def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypatch):
+    study = small(tmp_path)
+    for first in range(2):
+        study.compare(Share(first, 2))
+    found = study.store.keys("comparator")
+    assert len(found) == 6 and not study.store.keys("game")
+    study.run(quiet=True, share=Share(1, 2))
+    assert {game.learner for game in study.missing()} == {"stay", "PDMFW"}
+    study.run(quiet=True, share=Share(0, 2))
+    assert not study.missing() and study.store.keys("comparator") == found
+    assert study.table().equals(finished.table())
+
+    monkeypatch.setattr(comparators, "_PATIENCE", 0.2)  # where nobody compares, one does it oneself
+    alone = small(tmp_path / "alone", learners={"stay": LEARNERS["stay"]}).run(quiet=True, share=Share(0, 1))
+    assert alone.table().equals(finished.table().filter(pl.col("learner") == "stay"))
+
+
+def test_processes_play_in_turn(tmp_path):
+    """Whoever shares the work waits; a study alone does not."""
+    learners = {"stay": LEARNERS["stay"]}
+    shared = small(tmp_path, learners=learners)
+    shared.compare(Share(0, 1))
+    with turn(tmp_path):
+        other = threading.Thread(target=shared.run, kwargs={"quiet": True, "share": Share(0, 1)})
+        other.start()
+        small(tmp_path / "alone", learners=learners).run(quiet=True)
+        other.join(1.0)
+        assert other.is_alive() and len(shared.missing()) == 6
+    other.join(60.0)
+    assert not other.is_alive() and not shared.missing()
+
+
+def test_nobody_waits_for_ever_for_a_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr(shares, "_PATIENCE", 0.1)
+    with turn(tmp_path), turn(tmp_path):
+        pass
+    (tmp_path / "unlockable" / ".turn").mkdir(parents=True)
+    with turn(tmp_path / "unlockable"):
+        pass
+
+
+def test_games_but_not_comparators_depend_on_the_device():
+    here, there = small(), small()
+    there.device = "another"
+    assert not {game.key for game in here.plan} & {game.key for game in there.plan}
+    assert here._comparator_keys("simplex", [0], [8]) == there._comparator_keys("simplex", [0], [8])
+
+
+def test_one_compilation_serves_all_horizons():
+    study = small(learners={"OCG": LEARNERS["OCG"]}).run(quiet=True)
+    before = batch._program.cache_info().misses
+    Study(study.sources, study.learners, [9, 11, 17], range(3)).run(quiet=True)
+    assert batch._program.cache_info().misses == before
+
+
+def test_learners_that_cannot_play_are_named(finished):
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r, x))  # no constants
+    study = small(problems={"bare": (problem, jnp.ones((20, 3)))}, seeds=[0], horizons=[5]).run(quiet=True)
+    reasons = dict(zip(study.table()["learner"], study.table()["reason"]))
+    assert "lipschitz" in reasons["OCG"] and reasons["stay"] is None
+
+
+def test_what_play_refuses_a_study_refuses():
+    unsafe = cx.learners.Capped(cx.learners.Stay(), safe=2 * np.ones(4), limit=1.0, bound=1.0)
+    study = small(learners={"stay": LEARNERS["stay"], "unsafe": unsafe}, seeds=[0], horizons=[5]).run(quiet=True)
+    reasons = dict(zip(study.table()["learner"], study.table()["reason"]))
+    assert "safe must lie in the domain" in reasons["unsafe"] and reasons["stay"] is None
+
+
+def test_a_problem_that_cannot_be_met_has_no_regret_but_a_violation():
+    problem = cx.Problem(
+        cx.domains.ProbabilitySimplex(2), lambda x, r: jnp.vdot(r, x), lambda x, r: 1.0 + 0 * jnp.sum(x)
+    )
+    study = small(problems={"never": (problem, jnp.ones((20, 2)))}, learners={"stay": cx.learners.Stay()}, seeds=[0])
+    row = study.run(quiet=True).table().row(0, named=True)
+    assert np.isnan(row["regret"]) and row["violation"] == row["horizon"]
+
+
+def test_a_seed_without_a_comparator_is_left_out_of_regret_alone(finished):
+    unknown = pl.when(pl.col("seed") == 0).then(np.nan)
+    table = finished.table().with_columns(unknown.otherwise(pl.col(x)).alias(x) for x in ("regret", "score"))
+    row = statistics.summary(table).row(0, named=True)
+    games = table.filter(pl.col("learner") == row["learner"], pl.col("horizon") == row["horizon"])
+    np.testing.assert_allclose(row["regret_mean"], games["regret"].to_numpy()[1:].mean())
+    np.testing.assert_allclose(row["violation_mean"], games["violation"].mean())
+    low, high = stats.t.interval(0.95, 1, scale=stats.sem(games["regret"].to_numpy()[1:]))
+    np.testing.assert_allclose(row["regret_half"], (high - low) / 2)
+    assert (statistics.differences(table).filter(pl.col("figure") == "regret")["games"] == 2).all()
+
+
+def test_fingerprints_know_numbers_structures_and_code():
+    def make(c):
+        return lambda x: x + c
+
+    assert fingerprint(make(1)) == fingerprint(make(1)) != fingerprint(make(2))
+    assert fingerprint(lambda x: x + 1) != fingerprint(lambda x: x + 2)
+    assert fingerprint(cx.learners.PDMFW()) != fingerprint(cx.learners.PDMFW(beta=0.1))
+    assert fingerprint(cx.learners.PDMFW()) == fingerprint(cx.learners.PDMFW())
+    assert fingerprint(functools.partial(make, 1)) != fingerprint(functools.partial(make, 2))
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 2, "b": 1})
+    assert fingerprint(jax.random.key(0)) != fingerprint(jax.random.key(1))
+    assert fingerprint(jnp.float32, np.dtype("int8"), jnp.sin, jax.jit(make)) == fingerprint(
+        jnp.float32, np.dtype("int8"), jnp.sin, jax.jit(make)
+    )
+    with pytest.raises(cx.LabError, match="cannot be told"):
+        fingerprint(object())
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Transport([0.5, 0.5], [0.3, 0.7]), lambda: Counted(Flow([[0, 1]], 0, 1, 1.0, 2.0))]
+)
+def test_fingerprints_of_sets_on_the_host_outlive_their_use(make):
+    used = make()
+    used.lmo(jnp.ones(used.shape))
+    assert fingerprint(used) == fingerprint(make()) != fingerprint(Transport([0.5, 0.5], [0.4, 0.6]))
+
+
+CODE = """
+import cocoax as cx
+FACTOR = 1.0
+def helper(x):
+    return x * FACTOR
+def problem(key):
+    return helper(key)
+class Learner(cx.learners.Stay):
+    def decision(self, state):
+        return helper(state)
+"""
+
+
+@pytest.mark.parametrize("old, new", [("FACTOR = 1.0", "FACTOR = 2.0"), ("x * FACTOR", "x + FACTOR")])
+@pytest.mark.parametrize("what", ["problem", "Learner"])
+def test_fingerprints_know_globals_helpers_and_methods(old, new, what):
+    prints = []
+    for text in (CODE, CODE.replace("import cocoax", "# a comment\nimport cocoax"), CODE.replace(old, new)):
+        exec(compile(text, "race.py", "exec"), names := {"__name__": "race"})
+        prints.append(fingerprint(names[what]() if what == "Learner" else names[what]))
+    assert prints[0] == prints[1] != prints[2]
+
+
+@pytest.mark.parametrize("change", ["__version__", "backend", "width", "tol"])
+def test_keys_hold_what_else_determines_a_game(monkeypatch, change):
+    before = small().plan[0].key
+    match change:
+        case "__version__":
+            monkeypatch.setattr("cocoax.lab.study.__version__", "9.9")
+        case "backend":
+            monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+        case "width":
+            monkeypatch.setattr(jnp, "result_type", lambda *_: "float16")
+    assert small(tol=1e-2 if change == "tol" else 1e-3).plan[0].key != before
+
+
+def test_chunks_and_unlike_instances_change_nothing(finished, monkeypatch):
+    monkeypatch.setattr(batch, "_MOST_BYTES", 1)  # one game a call
+    apart = small().run(quiet=True).table()
+    assert apart["seed"].equals(finished.table()["seed"])
+    for name in ("regret", "violation", "multiplier"):
+        np.testing.assert_allclose(apart[name], finished.table()[name], rtol=1e-9, atol=1e-9)
+
+    def unlike(key):
+        return cx.problems.pacing(key, segments=2 + int(jax.random.bits(key) % 2))
+
+    study = small(problems={"unlike": unlike}, learners={"stay": cx.learners.Stay()}, horizons=[5], seeds=range(5)).run(
+        quiet=True
+    )
+    sizes = [study.sources["unlike"].draw(seed, 5).problem.domain.dimension for seed in study.seeds]
+    assert len(set(sizes)) == 2 and len(study.table()) == len(sizes)
+    for seed, loss in zip(study.seeds, study.table()["loss"]):
+        drawn = study.sources["unlike"].draw(seed, 5)
+        game = cx.play(drawn.problem, cx.learners.Stay(), drawn.rounds, key=learner_key(seed))
+        np.testing.assert_allclose(loss, game.loss.sum(), rtol=1e-9, atol=1e-12)
+
+
+def test_bad_rounds_are_told():
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, r: jnp.vdot(r, x))
+    rounds = jnp.ones((20, 2)).at[6, 0].set(jnp.nan)
+    learners = {"stay": cx.learners.Stay()}
+    study = small(problems={"bad": (problem, rounds)}, learners=learners, horizons=[5, 10], seeds=[0])
+    assert study.run(quiet=True).table()["bad_round"].to_list() == [-1, 6]
+
+
+class Needy(cx.learners.Stay):
+    def init(self, problem, *, key, horizon=None, start=None):
+        if "COCOAX_TEST_READY" not in os.environ:
+            raise ValueError("something is missing")
+        return super().init(problem, key=key, horizon=horizon, start=start)
+
+
+def test_refusals_stop_nobody_and_are_tried_again(tmp_path, monkeypatch):
+    learners = {"needy": Needy(), "stay": cx.learners.Stay()}
+    first = small(tmp_path, learners=learners, horizons=[6]).run(quiet=True).table()
+    assert first["reason"].to_list() == ["ValueError: something is missing"] * 3 + [None] * 3
+    monkeypatch.setenv("COCOAX_TEST_READY", "1")
+    assert small(tmp_path, learners=learners, horizons=[6]).run(quiet=True).table()["reason"].is_null().all()
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_half(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    small(tmp_path, horizons=[8], learners={"stay": cx.learners.Stay()}).run(quiet=True)
+    before = sorted(path.name for path in (tmp_path / "store").iterdir())
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(cx.LabError, match="No space left on device; what was stored before is safe"):
+        small(tmp_path, horizons=[9], learners={"stay": cx.learners.Stay()}).run(quiet=True)
+    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == before
+
+
+def test_progress_in_plain_logs(capsys, monkeypatch):
+    monkeypatch.setattr("cocoax.lab.progress._SECONDS", 0)
+    with Reporter(10) as reporter:
+        reporter.now("first")
+        reporter.advance(5)
+        reporter.now("second")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "  0%, unknown time left: first" and lines[1].startswith(" 50%, 0 s left: second")
+
+
+def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
+    small(tmp_path, horizons=[8]).run(quiet=True)
+    played = []
+    append = Store.append
+    monkeypatch.setattr(
+        Store, "append", lambda self, kind, rows: (played.append((kind, len(rows))), append(self, kind, rows))
+    )
+    study = small(tmp_path).run(quiet=True)
+    assert {kind: sum(n for k, n in played if k == kind) for kind in ("game", "comparator")} == {
+        "game": 9,
+        "comparator": 3,
+    }
+    assert study.table().equals(finished.table())
+    played.clear()
+    assert small(tmp_path).run(quiet=True).table().equals(finished.table()) and not played
+
+
+SCRIPT = """
+import functools, sys
+import jax
+jax.config.update("jax_enable_x64", True)
+import cocoax as cx
+from cocoax.domains import Counted, Flow, Transport
+from cocoax.lab import Study, statistics
+from cocoax.lab.run import batch
+learners = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "DPP": cx.learners.DPP()}
+problem = functools.partial(cx.problems.simplex, n=4)
+study = Study({"simplex": problem}, learners, [5, 6, 7, 8, 20], range(3), out=sys.argv[1])
+study.run(quiet=True)
+study.table().write_parquet(sys.argv[2])
+"""
+
+
+def start(tmp_path, out, table):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    env = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}
+    return subprocess.Popen([sys.executable, script, tmp_path / out, tmp_path / table], env=env)
+
+
+def test_killed_at_any_moment_and_two_at_once(tmp_path):
+    """Kills after each of the first parts; the last two processes run side by side into the same store."""
+    for parts in (1, 4, 8):
+        process = start(tmp_path, "store", "none.parquet")
+        while process.poll() is None and len(list((tmp_path / "store" / "store").glob("*.parquet"))) < parts:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    both = [start(tmp_path, "store", f"resumed{i}.parquet") for i in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert start(tmp_path, "whole", "whole.parquet").wait() == 0
+    whole = pl.read_parquet(tmp_path / "whole.parquet")
+    assert len(whole) == 45
+    for i in range(2):
+        assert pl.read_parquet(tmp_path / f"resumed{i}.parquet").equals(whole)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"problems": {}}, "problems must be a dict of at least one problem"),
+        ({"problems": {"x": 3}}, "the problem 'x' must be a function key -> Instance"),
+        ({"learners": {"OCG": cx.primal.OCG()}}, "'OCG' must be one of cocoax.learners"),
+        ({"learners": {"stay": cx.learners.Stay}}, r"Stay is a class; write Stay\(...\)"),
+        ({"horizons": [0]}, "horizons must be at least 1, got 0"),
+        ({"horizons": {"other": [1]}}, "none for 'simplex'"),
+        ({"horizons": 5}, "horizons must be a list"),
+        ({"seeds": []}, "seeds must hold at least one number"),
+    ],
+)
+def test_bad_studies_are_refused(changes, message):
+    with pytest.raises(cx.CocoaxError, match=message):
+        small(**changes)
+
+
+def test_too_few_rounds_are_refused():
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r, x))
+    with pytest.raises(cx.ProblemError, match="has 10 rounds, but a horizon of 20"):
+        small(problems={"short": (problem, jnp.ones((10, 3)))}).run(quiet=True)
+
+
+def test_stores_that_cannot_be_used(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(cx.LabError, match="cannot write into"):
+        Store(tmp_path / "file" / "store")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "0.0.1-game-1.parquet").write_bytes(b"")
+    with pytest.raises(cx.LabError, match=r"holds results of cocoax 0\.0\.1"):
+        Store(tmp_path / "old")
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / f"{cx.__version__}-game-1.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(cx.LabError, match="damaged"):
+        Store(tmp_path / "torn").read("game")
+
+
+def test_rows_are_read_once_each_whatever_their_columns(tmp_path):
+    store = Store(tmp_path / "a[1]*")
+    store.append("game", pl.DataFrame({"key": ["a", "b"], "x": [1.0, 2.0]}))
+    store.append("game", pl.DataFrame({"key": ["b", "c"], "x": [2.0, 3.0]}))
+    assert dict(store.read("game").sort("key").iter_rows()) == {"a": 1, "b": 2, "c": 3}
+    store.append("game", pl.DataFrame({"key": ["d"], "y": [4]}))
+    found = store.read("game").sort("key")
+    assert found["key"].to_list() == ["a", "b", "c", "d"] and found["y"].to_list() == [None, None, None, 4]
+    assert store.keys("game") == {"a", "b", "c", "d"}
+
+
+def test_what_is_compiled_ahead_is_what_is_played():
+    """Also where a problem holds numbers without a type of their own."""
+    loss = jax.tree_util.Partial(lambda weight, x, r: weight * jnp.vdot(r, x), jnp.asarray(0.5))
+    drawn = Drawn(cx.Problem(cx.domains.ProbabilitySimplex(3), loss), jnp.ones((10, 3)), None)
+    assert any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(drawn))
+    batch._program.cache_clear()
+    batch.traced_for(drawn, 2, LEARNERS["stay"], [8])()
+    batch.Batch([drawn, drawn], [0, 1]).play(LEARNERS["stay"], 8)
+    assert batch._program.cache_info().currsize == 1

@@ -1,0 +1,57 @@
+"""Where a session may live: in a plain file of its own, whatever the name."""
+
+import contextlib
+import os
+import sqlite3
+
+import pytest
+import session_tools as tools
+
+
+def test_the_database_of_another_application_is_refused_and_not_changed(tmp_path):
+    path = tmp_path / "session"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE bookmarks(url)")
+    before = path.read_bytes()
+    tools.assert_refused(path)
+    assert path.read_bytes() == before
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "text").write_text("something else entirely, " * 100)
+    for name in ("folder", "pipe", "loop", "text", "missing/session", "text/session", "a" * 300):
+        tools.assert_refused(tmp_path / name)
+    for junk in (7, b"session", 1.5, [], "a\0b", object()):
+        tools.assert_refused(junk)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_the_second_file_must_be_a_plain_one(tmp_path, kind):
+    path = tools.prepared(tmp_path, 2) / "session"
+    other, second = tmp_path / "other", path.with_name("session-acknowledged")
+    other.write_text("what must not be overwritten")
+    second.unlink()
+    {"link": lambda: second.symlink_to(other), "folder": second.mkdir, "pipe": lambda: os.mkfifo(second)}[kind]()
+    tools.assert_refused(path)
+    assert other.read_text() == "what must not be overwritten"
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:x?mode=ro", "file::memory:?cache=shared", "a b%41.db", "'; --"])
+def test_names_are_plain_names_of_files(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with tools.session(name) as it:
+        tools.observe(it, 2)
+    assert (tmp_path / name).is_file()
+    with tools.session(tmp_path / name) as it:
+        assert it.rounds == 2
+
+
+def test_an_empty_file_is_begun_in(tmp_path):
+    (tmp_path / "session").touch()
+    with tools.session(tmp_path / "session") as it:
+        tools.observe(it, 1)
+    (tmp_path / "session").write_bytes(b"")
+    tools.assert_refused(tmp_path / "session")
