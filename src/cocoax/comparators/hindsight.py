@@ -17,7 +17,7 @@ from ..problem.environment import Environment
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
 from .objective import Objective, each_round, float64
-from .proximal_step import Hull
+from .proximal_step import ProximalStep
 from .solver import Infeasible, Solver
 
 
@@ -124,11 +124,11 @@ def hindsight(
 
     with jax.enable_x64(True):
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
-        hull = Hull(objective.problem.domain, objective.start)
+        proximal = ProximalStep(objective.problem.domain, objective.start)
         try:
-            solver = Solver(objective, hull, hull.centre, objective.count, tol).solve()
+            solver = Solver(objective, proximal, proximal.centre, objective.count, tol).solve()
         except Infeasible as proof:
-            _check_convexity(objective, hull, *proof.args)
+            _check_convexity(objective, proximal, *proof.args)
             raise _infeasible(objective, *proof.args) from None
         return _comparator(objective, solver)
 
@@ -155,10 +155,10 @@ def _comparator(objective, solver):
     return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier)
 
 
-def _check_convexity(objective, hull, multiplier, bound):
+def _check_convexity(objective, proximal, multiplier, bound):
     """A proof of infeasibility that some point contradicts shows that the constraints are not convex."""
-    directions = np.random.default_rng(0).standard_normal((20, len(hull.centre)))
-    for point in (hull.centre, *(hull.lmo(direction) for direction in directions)):
+    directions = np.random.default_rng(0).standard_normal((20, len(proximal.centre)))
+    for point in (proximal.centre, *(proximal.lmo(direction) for direction in directions)):
         if multiplier @ objective.measure(point, np.zeros_like(multiplier)).constraint < 0.99 * bound:
             raise ProblemError("the constraints are not convex, or the domain's lmo is not exact; hindsight needs both")
 

@@ -57,7 +57,7 @@ def _contains(domain, point, unravel_like):
     return domain.contains(unravel(point), 0.0)
 
 
-class Hull:
+class ProximalStep:
     """The domain on flat float64 vectors, with the vertices of the last step."""
 
     def __init__(self, domain, like):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .proximal_step import Hull, Pieces
+from .proximal_step import Pieces, ProximalStep
 
 _SMOOTH_STEPS = 2000
 _STANDSTILL = 200  # smooth steps that do not narrow the gap: they are too small for the accuracy of steps
@@ -39,12 +39,12 @@ class Solver:
     `objective` answers `measure(x, weights) -> Measured` and `jacobian(x) -> (M, d)`.
     """
 
-    def __init__(self, objective, hull: Hull, start, count, tol):
-        self.objective, self.hull, self.tol = objective, hull, tol
+    def __init__(self, objective, proximal: ProximalStep, start, count, tol):
+        self.objective, self.proximal, self.tol = objective, proximal, tol
         self.lower, self.multiplier = -np.inf, np.zeros(count)
         self.done = False
         first = objective.measure(start, np.zeros(count))
-        scale = np.abs(first.constraint) + np.linalg.norm(objective.jacobian(start), axis=1) * hull.diameter
+        scale = np.abs(first.constraint) + np.linalg.norm(objective.jacobian(start), axis=1) * proximal.diameter
         self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.slopes, self.offsets = np.zeros((0, len(start))), np.zeros(0)
         self.owner, self.norm = np.zeros(0, int), np.zeros(0)
@@ -67,7 +67,7 @@ class Solver:
         if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
             return
         self.latest = at
-        vertex = self.hull.lmo(at.slope)
+        vertex = self.proximal.lmo(at.slope)
         self._raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
         violation = np.max(at.constraint / self.constraint_scale, initial=0.0)
         if max(violation, self.best_violation) <= self.tol:
@@ -119,13 +119,13 @@ class Solver:
         gap = min(self.best.loss - self.lower, abs(self.latest.loss - self.lower))
         accuracy = 1e-4 * max(gap, self.precision)
         while True:
-            step = self.hull.step(c, L, y, loss, self._rows(y), self.penalty, accuracy, guess)
-            if step.excess <= 1e-9 * self.hull.diameter or step.row_weights.sum() < 0.9 * self.penalty:
+            step = self.proximal.step(c, L, y, loss, self._rows(y), self.penalty, accuracy, guess)
+            if step.excess <= 1e-9 * self.proximal.diameter or step.row_weights.sum() < 0.9 * self.penalty:
                 return step
             shares = step.row_weights / step.row_weights.sum()
-            vertex = self.hull.lmo(shares @ self.slopes)
+            vertex = self.proximal.lmo(shares @ self.slopes)
             bound = shares @ (self.slopes @ vertex + self.offsets)
-            if bound > 1e-9 * self.hull.diameter:
+            if bound > 1e-9 * self.proximal.diameter:
                 multiplier = self._per_constraint(shares)
                 raise Infeasible(multiplier / multiplier.sum(), bound / multiplier.sum())
             if self.penalty > 1e12 * self.first_penalty:
@@ -139,7 +139,7 @@ class Solver:
         x = y = self.first
         around, jacobian = x, self._linearize(x)
         self.first_penalty = self.penalty = 10.0 * (np.linalg.norm(x.slope) + 1e-9)
-        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.hull.diameter, 1e-12)  # linear losses have no curvature
+        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.proximal.diameter, 1e-12)  # linear losses have no curvature
         L, lowest = max(self._first_curvature(x), floor), np.inf
         momentum, guess, first_move, inner, affine = 1.0, None, None, 0, True
 
@@ -168,7 +168,7 @@ class Solver:
                 L *= 2.0
             guess = step.row_weights
             self._judge(new, weights)
-            if self.done or self.hull.calls > _MOST_CALLS:
+            if self.done or self.proximal.calls > _MOST_CALLS:
                 return True
             lowest = min(lowest, L)
             if 1e5 * lowest < L:
@@ -202,7 +202,7 @@ class Solver:
 
     def _first_curvature(self, x):
         near = self.objective.measure(
-            x.point + 0.1 * (self.hull.lmo(x.slope) - x.point), np.zeros(len(self.multiplier))
+            x.point + 0.1 * (self.proximal.lmo(x.slope) - x.point), np.zeros(len(self.multiplier))
         )
         if not np.isfinite(near.slope).all():
             return 0.0
@@ -215,7 +215,7 @@ class Solver:
         self.slopes, self.offsets = self.slopes[:0], self.offsets[:0]
         self.owner, self.norm = self.owner[:0], self.norm[:0]
         slopes, values = np.zeros((0, len(centre.point))), np.zeros(0)  # values at the origin of each cut
-        L = 0.1 * np.linalg.norm(centre.slope) / self.hull.diameter + 1e-12
+        L = 0.1 * np.linalg.norm(centre.slope) / self.proximal.diameter + 1e-12
         new, nulls = centre, 0
         no_slope = np.zeros(len(centre.point))
         for _ in range(_BUNDLE_STEPS):
@@ -228,7 +228,7 @@ class Solver:
             rows = self._rows(step.point)
             model = slopes @ step.point + values
             aggregate = step.loss_weights @ slopes + step.row_weights @ rows.slopes
-            vertex = self.hull.lmo(aggregate)
+            vertex = self.proximal.lmo(aggregate)
             weights = self._per_constraint(step.row_weights)
             self._raise_lower(
                 step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex),
@@ -236,7 +236,7 @@ class Solver:
             )
             new = self.objective.measure(step.point, zeros)
             self._judge(new, zeros)
-            if self.done or self.hull.calls > _MOST_CALLS:
+            if self.done or self.proximal.calls > _MOST_CALLS:
                 return
             merit = centre.loss + self.penalty * np.max(centre.constraint, initial=0.0)
             expected = merit - model.max() - self.penalty * step.excess

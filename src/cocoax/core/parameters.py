@@ -1,4 +1,4 @@
-"""Hyperparameters as arrays, so that changing them compiles nothing; checked where they can be seen."""
+"""Hyperparameters as arrays, so that changing them compiles nothing; checked where their values are known."""
 
 from typing import Any
 
@@ -11,38 +11,38 @@ from . import check, tree
 
 
 def argument(name) -> Any:
-    """A field that is not called what the class takes: there is a method of that name, or none would guess it."""
+    """A field whose constructor argument has another name, for example because a method is called `name`."""
     return eqx.field(metadata={"argument": name})
 
 
 def parameter(value, name, low, high, why=""):
-    """One that lies in an interval."""
+    """A number in [low, high], as an array."""
     if not tree.is_traced(value) and not low <= check.scalar(value, name, LearnerError) <= float(high) * (1 + 1e-6):
         raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
     return jnp.asarray(value, float)
 
 
 def positive_parameter(value, name):
-    """A factor."""
+    """A positive, finite number, as an array."""
     if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
         raise LearnerError(f"{name} must be positive and finite, got {value}")
     return jnp.asarray(value, float)
 
 
 def optional_parameter(value, name):
-    """A factor, or None where a theorem is to choose it."""
+    """A positive, finite number, or None where a theorem chooses it."""
     return None if value is None else positive_parameter(value, name)
 
 
 def flag(value, name) -> bool:
-    """One of two ways to do a thing; never traced."""
+    """A static bool."""
     if not isinstance(value, bool | np.bool_):
         raise LearnerError(f"{name} must be True or False, got {check.described(value)}")
     return bool(value)
 
 
 def rounds_remembered(memory):
-    """Over how many rounds to look back; None for all of them."""
+    """The number of rounds that a discounted sum remembers; None for all of them."""
     if memory is None or (not tree.is_traced(memory) and check.scalar(memory, "memory", LearnerError) == float("inf")):
         return None
     if not tree.is_traced(memory) and not check.scalar(memory, "memory", LearnerError) > 1:
@@ -50,6 +50,6 @@ def rounds_remembered(memory):
     return jnp.asarray(memory, float)
 
 
-def kept(memory, dtype):
-    """What a sum keeps of itself in a round: 1 - 1/memory, or all."""
+def discount(memory, dtype):
+    """The factor of a discounted sum a round, 1 - 1/memory; 1 without a memory."""
     return jnp.ones((), dtype) if memory is None else (1 - 1 / jnp.maximum(memory, 1)).astype(dtype)

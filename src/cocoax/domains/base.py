@@ -26,7 +26,7 @@ def of_points(name):
     def wrap(method):
         @functools.wraps(method)
         def checked(self, point, *args, **options):
-            return method(self, self.admitted(point, what, may_be_infinite), *args, **options)
+            return method(self, self.validate(point, what, may_be_infinite), *args, **options)
 
         return checked
 
@@ -175,15 +175,15 @@ class AbstractDomain(eqx.Module):
             "learners.Auto()"
         )
 
-    def admitted(self, given, what: str, may_be_infinite=True) -> Point:
+    def validate(self, given, what: str, may_be_infinite=True) -> Point:
         """What a user gives for a point or a direction, as arrays of the domain's shape; or a sentence."""
         return _as_point(self, given, what, may_be_infinite)
 
-    def shown(self, x: Point) -> Any:
+    def view(self, x: Point) -> Any:
         """A point as losses and constraints see it."""
         return x
 
-    def kept(self, x: Point, weight=None) -> Point:
+    def truncate(self, x: Point, weight=None) -> Point:
         """A point, or a direction, in the form in which it is kept between rounds; with a weight, one of weight X."""
         return x
 

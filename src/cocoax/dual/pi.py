@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.parameters import kept, parameter, positive_parameter, rounds_remembered
+from ..core.parameters import discount, parameter, positive_parameter, rounds_remembered
 from ..core.tree import ratio
 from .base import AbstractDual, Weights
 
@@ -72,7 +72,7 @@ class PI(AbstractDual):
         return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
 
     def weigh(self, state, values, norms):
-        keep = kept(self.memory, values.dtype)
+        keep = discount(self.memory, values.dtype)
         loss_norm, gradient_norms = norms()
         loss_squares = keep * state.loss_squares + loss_norm**2
         squares = keep * state.squares + gradient_norms**2
@@ -82,7 +82,7 @@ class PI(AbstractDual):
 
     def control(self, state: Control, values, unit) -> tuple[Float[Array, " m"], Control]:
         """The weights u, given g and the natural unit of each multiplier."""
-        keep = kept(self.memory, values.dtype)
+        keep = discount(self.memory, values.dtype)
         gain, proportional, smoothing = (
             each.astype(values.dtype) for each in (self.gain, self.proportional, self.smoothing)
         )

@@ -138,7 +138,7 @@ def _compensated(domain, total, x):
     """Kahan's sum: (sum, what rounding has lost of it)."""
     old, lost = total
     if tree.is_element(x):
-        return domain.kept(tree.add(old, x)), lost
+        return domain.truncate(tree.add(old, x)), lost
     x = tree.sub(x, lost)
     new = tree.add(old, x)
     return new, tree.sub(tree.sub(new, old), x)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..core import tree
-from ..core.parameters import kept, rounds_remembered
+from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
 from ..domains.base import Point
 from ..dual.base import Weights
@@ -117,9 +117,9 @@ class TrackedPI(AbstractLearner):
         gradients = problem.gradients(played, round)
         of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
 
-        keep = kept(self.memory, loss.dtype)
+        keep = discount(self.memory, loss.dtype)
         rounds = keep * state.rounds + 1
-        loss_gradients = domain.kept(tree.add(tree.scale(keep, state.loss_gradients), of_loss))
+        loss_gradients = domain.truncate(tree.add(tree.scale(keep, state.loss_gradients), of_loss))
         squares = keep * state.squares + jax.vmap(lambda each: tree.dot(each, each))(of_constraints)
         size = tree.norm(loss_gradients)
         awake = state.awake | (size > 0)

@@ -116,7 +116,7 @@ def check_form(problem: Problem, learner: AbstractLearner) -> None:
     start = problem.domain.start()
     if not any(map(tree.is_element, jax.tree.leaves(start, is_leaf=tree.is_element))):
         return
-    if not tree.is_element(start) or problem.domain.shown(start) is start:
+    if not tree.is_element(start) or problem.domain.view(start) is start:
         raise ProblemError("a factored NuclearNormBall cannot be a part of another domain; play on it alone")
     if not learner.factored:
         raise LearnerError(

@@ -44,7 +44,7 @@ class OCG(AbstractPrimal):
 
     def init(self, domain, scale, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
-        start = domain.kept(start)
+        start = domain.truncate(start)
         return _State(start, start, tree.zeros_like(start), vertex, jnp.ones((), jnp.int32))
 
     def decision(self, state):
@@ -60,9 +60,9 @@ class OCG(AbstractPrimal):
         sigma = jnp.where(tree.is_nonzero(direction), sigma, 0.0)
         gradient = revealed.gradient(revealed.played)
         state = _State(
-            domain.kept(vertex.mix(state.point, sigma)),
+            domain.truncate(vertex.mix(state.point, sigma)),
             state.anchor,
-            domain.kept(tree.add(state.total, gradient)),
+            domain.truncate(tree.add(state.total, gradient)),
             vertex,
             state.round + 1,
         )

@@ -61,7 +61,7 @@ class OFW(AbstractPrimal):
 
     def init(self, domain, scale, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
-        start = domain.kept(start)
+        start = domain.truncate(start)
         return _State(start, start, tree.zeros_like(start), vertex)
 
     def decision(self, state):
@@ -74,11 +74,11 @@ class OFW(AbstractPrimal):
         eta = rate * domain.diameter(2) / (next_scale.lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, mixing / jnp.sqrt(horizon))
         gradient = revealed.gradient(revealed.played)
-        total = domain.kept(tree.add(state.total, gradient))
+        total = domain.truncate(tree.add(state.total, gradient))
         direction = tree.add(tree.scale(eta, total), tree.sub(state.point, state.anchor))
         vertex = domain.lmo(direction, state.vertex)
         sigma = jnp.where(tree.is_nonzero(direction), sigma, 0.0)
-        state = _State(domain.kept(vertex.mix(state.point, sigma)), state.anchor, total, vertex)
+        state = _State(domain.truncate(vertex.mix(state.point, sigma)), state.anchor, total, vertex)
         return state, cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
     def restart(self, domain, state, scale, *, key):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check, tree
-from ..core.parameters import flag, kept, parameter, positive_parameter, rounds_remembered
+from ..core.parameters import discount, flag, parameter, positive_parameter, rounds_remembered
 from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
@@ -102,7 +102,7 @@ class Distance(AbstractStep):
         start, far, total = state
         far = jnp.maximum(far, tree.norm(tree.sub(point, start)))
         added = (far * length if self.weighted else length) ** 2
-        total = kept(self.memory, far.dtype) * total + added
+        total = discount(self.memory, far.dtype) * total + added
         rate = ratio(far**2, jnp.sqrt(2 * total)) if self.weighted else ratio(far, jnp.sqrt(total))
         return rate, (start, far, total)
 

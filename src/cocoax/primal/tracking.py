@@ -44,7 +44,7 @@ class Tracker(eqx.Module):
     def _of(cls, domain, away, vertex, atoms, weights, rest, left, point=None) -> "Tracker":
         """With its parts in the form that the domain keeps, and x anew from them: so it stays in X, however long."""
         weights, left = _shares(weights, left)
-        away, rest = domain.kept(away), domain.kept(rest, 1.0)
+        away, rest = domain.truncate(away), domain.truncate(rest, 1.0)
         if point is None:
             point = tree.add(tree.scale(left, rest), atoms.combine(weights)) if weights.size else rest
         return cls(point, away, vertex, atoms, weights, rest, left)

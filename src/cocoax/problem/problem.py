@@ -125,13 +125,13 @@ class Problem(eqx.Module):
 
     def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         """(f(x), g(x)); g always as a vector."""
-        shown = self.domain.shown(x)
+        shown = self.domain.view(x)
         return self._loss_value(shown, round), self._constraint_values(shown, round)
 
     def linearize(self, x: Point, round: Round):
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
-            shown = self.domain.shown(x)
+            shown = self.domain.view(x)
             (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self.values(point, round), shown)
             return loss, constraint, lambda a, b: pull_back((a, b))
         loss, constraint = self.values(x, round)
@@ -144,7 +144,7 @@ class Problem(eqx.Module):
 
     def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
         """The gradient of f at x, and those of the constraints along a leading axis."""
-        shown = self.domain.shown(x)
+        shown = self.domain.view(x)
         if self.loss_grad is None:
             loss_gradient = derivatives.gradient(lambda point: self._loss_value(point, round), shown)
         else:
@@ -162,7 +162,7 @@ class Problem(eqx.Module):
         It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite.
         """
 
-        shown = self.domain.shown(x)
+        shown = self.domain.view(x)
 
         def gradient(point):
             return self.linearize(point, round)[2](a, b)

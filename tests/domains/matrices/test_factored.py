@@ -144,7 +144,7 @@ def test_cutting_off_drops_what_it_says_and_no_more_than_must_be(weight):
         scale = 0.7 * RADIUS / np.linalg.norm(array, "nuc")
         x, array = x.scaled(scale), scale * array
         x = Factored(x.blocks, x.low, x.values, x.shape, x.count, 2)
-        kept = domain.kept(x, weight)
+        kept = domain.truncate(x, weight)
         found = written(kept, 2)
         dropped = np.linalg.svd(array - _pattern(x.values), compute_uv=False)[2:].sum()
         assert [block.left.shape for block in kept.blocks] == [(2, ROWS)]
@@ -170,8 +170,8 @@ def test_arithmetic_is_that_of_arrays(seed):
         "rank-deficient": (x + x.scaled(2.0) - y - y, 3 * a - 2 * b),
         "nothing": (x - x, 0 * a),
         "start": (ball().start() + x, a),
-        "kept": (ball().kept(x - y), a - b),
-        "zero, kept": (ball().kept(ball().start()), 0 * a),
+        "kept": (ball().truncate(x - y), a - b),
+        "zero, kept": (ball().truncate(ball().start()), 0 * a),
     }
     for name, (made, array) in cases.items():
         np.testing.assert_allclose(written(made), array, atol=1e-12, err_msg=name)
@@ -345,14 +345,14 @@ def test_what_is_cut_stays_in_the_ball_and_is_accounted_for_ever_after():
     ball = cx.domains.NuclearNormBall((3, 3), 1.0, factored=True, entries=np.divmod(np.arange(9), 3), rank=1)
     values = (-0.5 * np.outer(axes[1], axes[1])).ravel()  # they make up for the second term, which is dropped
     x = ball.element(np.stack([axes[0], 0.5 * axes[1]]), axes[:2], values=values)
-    kept = ball.kept(x, 1.0)
+    kept = ball.truncate(x, 1.0)
 
     def nuclear(element):
         return np.linalg.svd(np.asarray(ball.view(element).dense()), compute_uv=False).sum()
 
     assert nuclear(x) == pytest.approx(1.0)
     assert nuclear(kept) <= 1 + 1e-6
-    again = ball.kept(kept.scaled(0.5) + kept.scaled(0.5) + x.scaled(0.0), 1.0)
+    again = ball.truncate(kept.scaled(0.5) + kept.scaled(0.5) + x.scaled(0.0), 1.0)
     for found in (kept, again):
         distance = np.linalg.svd(np.asarray(ball.view(x - found).dense()), compute_uv=False).sum()
         assert distance > 0.1

@@ -90,11 +90,9 @@ class FactoredNuclearNormBall(NuclearNormBall):
 
     def view(self, x: Factored) -> View:
         """What can be measured of a matrix, as losses and constraints see it."""
-        return x if isinstance(x, View) else View(self.admitted(x, "point"), self.pattern)
+        return x if isinstance(x, View) else View(self.validate(x, "point"), self.pattern)
 
-    shown = view
-
-    def admitted(self, given, what, may_be_infinite=True):
+    def validate(self, given, what, may_be_infinite=True):
         if not isinstance(given, Factored) or (given.shape, given.count) != (self.sizes, self.pattern.rows.size):
             raise DomainError(
                 f"a {what} for this {type(self).__name__} must be one of its matrices, as element(left, right, values) "
@@ -104,7 +102,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
             raise DomainError(f"a {what} must be finite, got NaN or infinity")
         return given
 
-    def kept(self, x, weight=None):
+    def truncate(self, x, weight=None):
         """One block of `rank` terms. With a weight, a point of weight X stays one.
 
         Without the smallest terms a matrix is shorter; but not if its values made up for them, when it is made so.

@@ -1,7 +1,8 @@
 """Functions of a matrix that is not written down: what they measure of it, and their derivatives.
 
-A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with vectors.
-Derivatives are taken with respect to what is measured, and carried back by the measurements' adjoints.
+A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with
+vectors.
+Derivatives are taken with respect to the measurements, and carried back by their adjoints.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _MOST_ENTRIES = 10**8
 _HOME: Any = core if hasattr(core, "get_opaque_trace_state") else older  # before JAX 0.10
 
 
-class Form(NamedTuple):
+class Measurement(NamedTuple):
     """A bilinear measurement of x: `sum_k l_k x r_k`, or its products with the rows l, or with the columns r, alone."""
 
     left: Any
@@ -46,19 +47,19 @@ class Form(NamedTuple):
 
 
 class _Tape:
-    """The forms that a function measures, in order, and what is added to each."""
+    """The measurements that a function takes, in order, and the tap that is added to each."""
 
     def __init__(self, taps=None):
-        self.taps, self.forms, self.values, self.began = taps, [], [], _trace()
+        self.taps, self.measurements, self.values, self.began = taps, [], [], _trace()
 
-    def measured(self, form: Form, value):
+    def measured(self, measurement: Measurement, value):
         if _trace() != self.began:
             raise ProblemError(
                 "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
                 "products with x outside of them"
             )
-        place = len(self.forms)
-        self.forms.append(form)
+        place = len(self.measurements)
+        self.measurements.append(measurement)
         self.values.append(value)
         return value if self.taps is None else value + self.taps[place]
 
@@ -111,16 +112,16 @@ class View(eqx.Module):
             raise ProblemError(
                 f"x.inner needs as many vectors on the left as on the right, got {len(left)}, {len(right)}"
             )
-        return self._measured(Form(left, right))
+        return self._measured(Measurement(left, right))
 
     def __matmul__(self, right):
         right = jnp.asarray(right, self.dtype)
-        product = self._measured(Form(None, self._vectors(right.T, self.shape[1], 1)))
+        product = self._measured(Measurement(None, self._vectors(right.T, self.shape[1], 1)))
         return product[0] if right.ndim == 1 else product.T
 
     def __rmatmul__(self, left):
         left = jnp.asarray(left, self.dtype)
-        product = self._measured(Form(self._vectors(left, self.shape[0], 0), None))
+        product = self._measured(Measurement(self._vectors(left, self.shape[0], 0), None))
         return product[0] if left.ndim == 1 else product
 
     def dense(self) -> Float[Array, "m n"]:
@@ -156,9 +157,9 @@ class View(eqx.Module):
         blocks = tuple(Block(b.right, b.weights, b.left, b.factor, b.error) for b in x.blocks)
         return View(Factored(blocks, x.low, x.values, (n, m), x.count, x.rank), self.pattern.transposed())
 
-    def _measured(self, form):
-        value = form.of(self)
-        return value if self.tape is None else self.tape.measured(form, value)
+    def _measured(self, measurement):
+        value = measurement.of(self)
+        return value if self.tape is None else self.tape.measured(measurement, value)
 
     def _places(self, index):
         """Of entries, by their number in the ball's `entries`."""
@@ -197,11 +198,11 @@ def measuring(name, x):
 
 def pulled_back(function, x: View) -> tuple[Any, Any]:
     """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
-    values, vjp, forms = jax.vjp(_of_taps(function, x), *_zero_taps(function, x), has_aux=True)
+    values, vjp, measurements = jax.vjp(_of_taps(function, x), *_zero_taps(function, x), has_aux=True)
 
     def pull_back(weights):
         moved, taps = vjp(weights)
-        return _element(x, [form.adjoint(tap) for form, tap in zip(forms, taps)], moved)
+        return _element(x, _adjoints(measurements, taps), moved)
 
     return values, pull_back
 
@@ -210,16 +211,16 @@ def curvature(function, x: View, weights):
     """The Hessian of the weighted sum of values at x, as a function of what it is multiplied with."""
 
     def pulled(moved, taps):
-        _, vjp, forms = jax.vjp(_of_taps(function, x), moved, taps, has_aux=True)
-        return vjp(weights), forms
+        _, vjp, measurements = jax.vjp(_of_taps(function, x), moved, taps, has_aux=True)
+        return vjp(weights), measurements
 
-    _, push, forms = jax.linearize(pulled, *_zero_taps(function, x), has_aux=True)
+    _, push, measurements = jax.linearize(pulled, *_zero_taps(function, x), has_aux=True)
 
     def product(direction: Factored) -> Factored:
         along = View(direction, x.pattern)
-        found = push(direction.entries(), [form.of(along) for form in forms])
+        found = push(direction.entries(), [measurement.of(along) for measurement in measurements])
         moved, taps = tree.finite(found)
-        return _element(x, [form.adjoint(tap) for form, tap in zip(forms, taps)], moved)
+        return _element(x, _adjoints(measurements, taps), moved)
 
     return product
 
@@ -227,13 +228,13 @@ def curvature(function, x: View, weights):
 def _of_taps(function, x: View):
     def with_taps(moved, taps):
         tape = _Tape(taps)
-        return function(View(x.point, x.pattern, moved, tape)), tape.forms
+        return function(View(x.point, x.pattern, moved, tape)), tape.measurements
 
     return with_taps
 
 
 def _zero_taps(function, x: View):
-    """Zeros for all that a function measures at x: for the entries, and for every form."""
+    """Zeros for all that a function measures at x: the entries, and every other measurement."""
 
     def measured():
         tape = _Tape()
@@ -254,6 +255,10 @@ def _depends(jaxpr) -> bool:
         if any(isinstance(each, core.Var) and each in reached for each in equation.invars):
             reached.update(equation.outvars)
     return any(isinstance(each, core.Var) and each in reached for each in jaxpr.outvars)
+
+
+def _adjoints(measurements, taps):
+    return [measurement.adjoint(tap) for measurement, tap in zip(measurements, taps)]
 
 
 def _element(x: View, blocks, values=None) -> Factored:

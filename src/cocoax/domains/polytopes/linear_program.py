@@ -45,7 +45,7 @@ class AbstractHosted(AbstractDomain):
         return self.sizes
 
     def lmo(self, direction, guess=None):
-        point = on_host(self.oracle.minimise, (self.dimension,), direction.reshape(-1))
+        point = callback(self.oracle.minimise, (self.dimension,), direction.reshape(-1))
         return Dense(point.reshape(self.shape))
 
     def start(self):
@@ -55,7 +55,7 @@ class AbstractHosted(AbstractDomain):
         return self.widths[ord - 1]
 
     def contains(self, x, tol=1e-6):
-        return on_host(self.oracle.violation, (), x.reshape(-1)) <= tol
+        return callback(self.oracle.violation, (), x.reshape(-1)) <= tol
 
 
 class LinearProgram:
@@ -170,7 +170,7 @@ class LinearProgram:
         return np.where(rows > 0, rows, 1), bounds
 
 
-def on_host(function, shape, x, *data):
+def callback(function, shape, x, *data):
     """`function(x, *data)` in NumPy, called once for a batch of x, which then has leading axes; `data` has none.
 
     It is constant where it is differentiated, as the vertices of polytopes are, almost everywhere."""

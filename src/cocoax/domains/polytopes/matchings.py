@@ -13,7 +13,7 @@ from ...errors import DomainError
 from ..base import centred
 from ..vertices import Chosen
 from .graph import AbstractOverEdges, Graph, as_graph, on_device, reachable
-from .linear_program import AbstractHosted, LinearProgram, needs, on_host
+from .linear_program import AbstractHosted, LinearProgram, callback, needs
 
 
 class SpanningTree(AbstractOverEdges):
@@ -85,7 +85,7 @@ class SpanningTree(AbstractOverEdges):
         needs("highspy", "lp")
         size = self.names.size - 1
         total = jnp.abs(x.sum() - size) <= tol * size
-        overfull = on_host(_overfull, (), x, self.graph.tails, self.graph.heads)
+        overfull = callback(_overfull, (), x, self.graph.tails, self.graph.heads)
         return total & (x.min() >= -tol) & (overfull <= tol * size)
 
 

@@ -14,7 +14,7 @@ from ..base import AbstractDomain
 from ..vectors.balls import rescale
 from ..vertices import Dense
 from .integer_program import IntegerProgram
-from .linear_program import AbstractHosted, LinearProgram, needs, on_host
+from .linear_program import AbstractHosted, LinearProgram, callback, needs
 
 
 class ConvexHull(AbstractDomain):
@@ -61,7 +61,7 @@ class ConvexHull(AbstractDomain):
         """Whether the l1 distance from x to X is at most `tol` times the l1 norm of the largest point."""
         needs("highspy", "lp")
         points = self.points.reshape(len(self.points), -1)
-        return on_host(_distance, (), x.reshape(-1), points) <= tol
+        return callback(_distance, (), x.reshape(-1), points) <= tol
 
 
 class Polytope(AbstractHosted):
