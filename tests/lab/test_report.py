@@ -20,7 +20,7 @@ import scipy.stats
 
 import cocoax as cx
 from cocoax.lab import Study
-from cocoax.lab.report.data import changed, described
+from cocoax.lab.report.describe import describe, other_parameters
 from cocoax.lab.report.figures import draw_horizons, plot, styles
 from cocoax.lab.report.write import draw_once, write_figures, write_report
 from cocoax.lab.results import statistics
@@ -312,24 +312,29 @@ def test_what_is_special_is_visible(report):
 
 def test_changed_parameters_are_found_in_parts():
     learners = cx.learners
-    assert changed(learners.Blocks(cx.primal.OCG())) == changed(learners.PDMFW()) == changed(learners.Stay()) == {}
-    assert changed(learners.Blocks(cx.primal.OCG(), theta_scale=0.5, beta=0.125)) == {
+    assert (
+        other_parameters(learners.Blocks(cx.primal.OCG()))
+        == other_parameters(learners.PDMFW())
+        == other_parameters(learners.Stay())
+        == {}
+    )
+    assert other_parameters(learners.Blocks(cx.primal.OCG(), theta_scale=0.5, beta=0.125)) == {
         "beta": "0.125",
         "theta_scale": "0.5",
     }
-    assert changed(learners.PDMFW(perturbation="centred")) == {"perturbation": "Centred()"}
-    assert changed(learners.LyapStoch(scale=0.5)) == {"scale": "0.5"}
-    assert changed(learners.Auto(memory=50)) == {"memory": "50"}
+    assert other_parameters(learners.PDMFW(perturbation="centred")) == {"perturbation": "Centred()"}
+    assert other_parameters(learners.LyapStoch(scale=0.5)) == {"scale": "0.5"}
+    assert other_parameters(learners.Auto(memory=50)) == {"memory": "50"}
     other = eqx.tree_at(lambda each: each.dual.gain, learners.Auto(), jnp.asarray(0.5))
-    assert changed(other) == {"dual.gain": "0.5"} and "gain=0.5" in described(other)
+    assert other_parameters(other) == {"dual.gain": "0.5"} and "gain=0.5" in describe(other)
     pair = learners.PrimalDual(cx.primal.OCG(), cx.dual.RegularizedAscent(theta=0.5, mu=0.25))
-    assert changed(pair) == {"dual.theta": "0.5", "dual.mu": "0.25"}
+    assert other_parameters(pair) == {"dual.theta": "0.5", "dual.mu": "0.25"}
 
 
 @pytest.mark.parametrize("learner", WRITTEN)
 def test_learners_are_described_as_one_writes_them(learner):
     modules = cx.learners, cx.primal, cx.primal.steps, perturbation, cx.dual
-    again = eval(described(learner), {name: each for part in modules for name, each in inspect.getmembers(part)})
+    again = eval(describe(learner), {name: each for part in modules for name, each in inspect.getmembers(part)})
     assert eqx.tree_equal(again, learner)
 
 

@@ -1,11 +1,27 @@
-"""Files, as those need them who must not lose any."""
+"""Durable file helpers (fsync, atomic rename)."""
 
 import os
+import uuid
 from pathlib import Path
 
 
-def sync_folder(folder: Path):
-    """New names in it are there to stay when this returns, where folders can be opened."""
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all, and that is durable when this returns."""
+    hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(hidden, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, path)
+    except OSError:
+        hidden.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder durable, where the system can open folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -16,17 +32,19 @@ def sync_folder(folder: Path):
         os.close(descriptor)
 
 
-def identity(path) -> tuple | None:
+def identity(path) -> tuple[int, int] | None:
+    """Device and inode of a file; None if there is no such file."""
     if path is None:
         return None
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def has_bytes(path) -> bool:
+    """Whether there is such a file and it is not empty."""
     try:
         return os.stat(path).st_size > 0
     except OSError:

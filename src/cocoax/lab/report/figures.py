@@ -115,11 +115,11 @@ def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=T
     return figure
 
 
-def saved(figure) -> Iterator[tuple[str, bytes]]:
-    """A figure as PNG and as PDF, with one layout: to find it takes as long as to draw."""
+def image_files(figure) -> Iterator[tuple[str, bytes]]:
+    """A figure as PNG and as PDF, by format. The layout is found once: that takes as long as drawing."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(figure)  # it measures texts for the layout, and knows their sizes when it draws
+    FigureCanvasAgg(figure)  # measures texts for the layout, and keeps their sizes for drawing
     figure.set_dpi(200)
     figure.get_layout_engine().execute(figure)
     figure.set_layout_engine(None)

@@ -1,6 +1,5 @@
 """Interactive plots as data: what the page's script draws with Plotly."""
 
-import json
 import math
 from collections.abc import Mapping
 
@@ -25,8 +24,8 @@ def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], ra
     drawn = lines(rows, figure, "horizon")
     references = []
     for learner, exponent in rates.items():
-        if learner in drawn and (found := reference(drawn[learner], exponent)) is not None:
-            x, y = map(_numbers, found)
+        if learner in drawn and (curve := reference(drawn[learner], exponent)) is not None:
+            x, y = map(_numbers, curve)
             references.append({"learner": learner, "x": x, "y": y, "colour": looks[learner].colour})
     spec = _spec(drawn, figure, looks, "horizon T", marked=True)
     return spec | {"references": references, "ticks": ticks(rows["horizon"])}
@@ -35,11 +34,6 @@ def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], ra
 def over_rounds(rows: pl.DataFrame, figure: str, looks: dict[str, Style]) -> dict:
     """Of one problem's and one horizon's rows of `statistics.over_rounds`."""
     return _spec(lines(rows, figure, "round"), figure, looks, "round", marked=False)
-
-
-def as_json(data) -> str:
-    """For a script element: nothing in it can end the element."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
@@ -65,5 +59,5 @@ def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
 
 
 def _numbers(values):
-    """What is not finite is None, which JSON can say."""
+    """As JSON can say them: what is not finite is None."""
     return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -11,7 +11,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,15 @@ import jax
 import polars as pl
 
 from ... import __version__
+from ...core.files import write_file
 from ...errors import LabError
 from ..results import statistics
-from ..results.store import write_whole
-from .data import Facts, changed, one_by_one
-from .figures import Rates, draw_horizons, draw_rounds, saved, styles
-from .page import page, plus_minus
-from .plots import as_json
-from .sections import HOW_TO_READ, learners_section, problem_section, slug
+from .data import ReportData
+from .describe import learner_facts
+from .figures import Rates, draw_horizons, draw_rounds, image_files, styles
+from .latex import latex
+from .page import render
+from .sections import section
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -54,39 +54,39 @@ def write_report(
     - `notes`: paragraphs to put below the title.
     - `figures`: whether to draw figures for papers too.
     """
-    import plotly.offline
-
     assert study.out is not None  # Study.report sees to it
-    facts = _facts(study, slopes)
-    addresses = _addresses(study.sources)
-    title = title or "A comparison of learners"
-    plots: dict = {}
-    changes = {which: changed(learner) for which, learner in one_by_one(study.learners).items()}
-    problems = {name: facts.about(name) for name in addresses}
-    body = "\n".join(
-        [
-            _head(study, title, notes, addresses),
-            *(problem_section(name, at, problems[name], changes, plots) for name, at in addresses.items()),
-            learners_section(study.learners, changes),
-            _origin(study, command or shlex.join(sys.argv)),
-        ]
+    data = _report_data(study, slopes)
+    by_problem = {name: data.of_problem(name) for name in study.sources}
+    learners = learner_facts(study.learners)
+    sections = [
+        section(name, address, by_problem[name], marked=[each.name for each in learners if each.is_marked(name)])
+        for name, address in _addresses(study.sources).items()
+    ]
+    text = render(
+        title=title or "A comparison of learners",
+        notes=notes,
+        counts=_counts(study),
+        sections=sections,
+        plots_by_id={id: plot for each in sections for id, plot in each.plots.items()},
+        learners=learners,
+        command=command or shlex.join(sys.argv),
+        origin=_origin(study),
     )
     if figures:
-        _write_figures(study, problems, KINDS)
-    facts.table.write_parquet(parquet := io.BytesIO())
+        _write_figures(study, by_problem, KINDS)
+    data.table.write_parquet(parquet := io.BytesIO())
     _write(study.out / "table.parquet", parquet.getvalue())
-    _write(study.out / "table.csv", facts.table.write_csv().encode())
-    _write(study.out / "table.tex", latex(problems).encode())
-    text = page(title, body, as_json(plots), plotly.offline.get_plotlyjs())
+    _write(study.out / "table.csv", data.table.write_csv().encode())
+    _write(study.out / "table.tex", latex(by_problem).encode())
     return _write(study.out / "report.html", text.encode())
 
 
 def write_figures(
     study: "Study", problems: Iterable[str], slopes: Mapping[str, Any] | None = None, kinds: Sequence[str] = KINDS
 ) -> None:
-    """Those that `write_report` would write, of some problems and kinds, so that several processes can share them."""
-    facts = _facts(study, slopes)
-    _write_figures(study, {name: facts.about(name) for name in problems}, kinds)
+    """Write some of the figures that `write_report` writes, so that several processes can share the work."""
+    data = _report_data(study, slopes)
+    _write_figures(study, {name: data.of_problem(name) for name in problems}, kinds)
 
 
 def load() -> None:
@@ -95,59 +95,23 @@ def load() -> None:
 
 
 def draw_once() -> None:
-    """A figure that nobody sees: the next one takes half as long."""
+    """Draw a figure that nobody sees, so that the next one takes half as long."""
     names = [f"{figure}_{part}" for figure in ("regret", "violation") for part in ("mean", "low", "high")]
     ends = {"learner": ["any", "any"], "horizon": [1, 1000], **{name: [1e-3, 1e3] for name in names}}
-    list(saved(draw_horizons(pl.DataFrame(ends), styles(["any"]), {"regret": {}, "violation": {}})))
+    list(image_files(draw_horizons(pl.DataFrame(ends), styles(["any"]), {"regret": {}, "violation": {}})))
 
 
-def latex(problems: Mapping[str, Facts]) -> str:
-    """The final figures of each problem as a table for `booktabs`."""
-    lines = [
-        "% \\usepackage{booktabs}",
-        "\\begin{tabular}{lrrrrr}",
-        "\\toprule",
-        "learner & regret & violation & score & slope & LMOs a round \\\\",
-    ]
-    for problem, facts in problems.items():
-        if not len(facts.summary):
-            continue
-        horizon = facts.summary["horizon"].max()
-        slopes = facts.slopes.filter(figure="regret").drop("problem", "figure")
-        rows = facts.summary.filter(horizon=horizon).join(slopes, on="learner", how="left", maintain_order="left")
-        lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{_tex(problem)}, $T={horizon}$}} \\\\"]
-        for row in rows.iter_rows(named=True):
-            found = [_pm(row[f"{name}_mean"], row[f"{name}_half"]) for name in ("regret", "violation", "score")]
-            plain = [_pm(row[name], float("nan"), ".2f") for name in ("slope", "lmo_calls_mean")]
-            lines.append(" & ".join([_tex(row["learner"]), *found, *plain]) + " \\\\")
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
-
-
-def _pm(mean, half, form=None):
-    if mean is None or mean != mean:
-        return "--"
-    text = format(mean, form) if form else plus_minus(mean, half, r" \pm ")
-    text = re.sub(r"(\d)e(−?)(\d+)", r"\1 \\cdot 10^{\2\3}", text)
-    return f"${text.replace('−', '-')}$"
-
-
-def _tex(text: str) -> str:
-    special = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
-    return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
-
-
-def _facts(study, slopes) -> Facts:
-    rates, looks = _rates(slopes or {}, study.learners), styles(study.learners)
-    return Facts(study._stored(), looks, rates)
+def _report_data(study, slopes) -> ReportData:
+    return ReportData(study._stored(), styles(study.learners), _rates(slopes or {}, study.learners))
 
 
 def _rates(slopes, learners) -> Rates:
-    """What `write_report` was given, for the learners that are there."""
-    here = {name: each for name, each in slopes.items() if name in learners}
-    given = {name: each if isinstance(each, tuple | list) else (each,) for name, each in here.items()}
+    """The `slopes` of `write_report`, of the learners in this study."""
+    here = {name: slope for name, slope in slopes.items() if name in learners}
+    pairs = {name: slope if isinstance(slope, tuple | list) else (slope,) for name, slope in here.items()}
     try:
         return {
-            figure: {name: float(each[place]) for name, each in given.items() if place < len(each)}
+            figure: {name: float(pair[place]) for name, pair in pairs.items() if place < len(pair)}
             for place, figure in enumerate(("regret", "violation"))
         }
     except (TypeError, ValueError):
@@ -155,63 +119,59 @@ def _rates(slopes, learners) -> Rates:
 
 
 def _addresses(names) -> dict[str, str]:
-    """A name for the files and the anchor of each problem, no two the same."""
-    found: dict[str, str] = {}
+    """For each problem, its section's id and the start of its files' names; no two are the same."""
+    addresses: dict[str, str] = {}
     for name in names:
-        at, n = slug(name), 2
-        while at in found.values() or at in ("learners", "origin", "plots"):
-            at, n = f"{slug(name)}-{n}", n + 1
-        found[name] = at
-    return found
+        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "problem"
+        address, n = plain, 2
+        while address in addresses.values() or address in ("learners", "origin", "plots"):
+            address, n = f"{plain}-{n}", n + 1
+        addresses[name] = address
+    return addresses
 
 
-def _head(study, title, notes, addresses):
-    horizons = sorted({horizon for each in study.horizons.values() for horizon in each})
-    counts = [(len(addresses), "problem"), (len(study.learners), "learner"), (len(horizons), "horizon")]
-    counts = [f"{n} {word}{'s' if n != 1 else ''}" for n, word in [*counts, (len(study.seeds), "seed")]]
-    links = [*addresses.items(), ("Learners", "learners"), ("How this was made", "origin")]
-    items = "".join(f'<li><a href="#{at}">{escape(name)}</a></li>' for name, at in links)
-    paragraphs = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return (
-        f"<header><h1>{escape(title)}</h1><p class=muted>{' · '.join(counts)}</p>{paragraphs}{HOW_TO_READ}</header>"
-        f"<nav aria-label=contents><ul>{items}</ul></nav>"
-    )
+def _counts(study) -> dict[str, int]:
+    horizons = {horizon for of_problem in study.horizons.values() for horizon in of_problem}
+    return {
+        "problem": len(study.sources),
+        "learner": len(study.learners),
+        "horizon": len(horizons),
+        "seed": len(study.seeds),
+    }
 
 
-def _origin(study, command):
+def _origin(study) -> dict[str, str]:
+    """How the games were made, by the names that the page shows."""
     device = jax.devices()[0]
-    horizons = {name: ", ".join(map(str, each)) for name, each in study.horizons.items()}
+    horizons = {name: ", ".join(map(str, of_problem)) for name, of_problem in study.horizons.items()}
     same = len(set(horizons.values())) == 1
-    facts = {
-        "command": f"<code>{escape(command)}</code>",
+    return {
         "cocoax": __version__,
         "jax, jaxlib": f"{jax.__version__}, {importlib.metadata.version('jaxlib')}",
         "Python": platform.python_version(),
-        "device": escape(f"{device.platform}: {device.device_kind}, {os.cpu_count()} CPU cores, {platform.platform()}"),
+        "device": f"{device.platform}: {device.device_kind}, {os.cpu_count()} CPU cores, {platform.platform()}",
         "floats": "float64" if jax.config.read("jax_enable_x64") else "float32",
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seeds": ", ".join(map(str, study.seeds)),
         "horizons": next(iter(horizons.values()))
         if same
-        else "; ".join(f"{escape(name)}: {each}" for name, each in horizons.items()),
+        else "; ".join(f"{name}: {numbers}" for name, numbers in horizons.items()),
         "certificates' tolerance": f"{study.tol:g}",
     }
-    items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items())
-    return f'<section id="origin"><h2>How this was made</h2><dl class="facts">{items}</dl></section>'
 
 
-def _write_figures(study, problems: Mapping[str, Facts], kinds):
+def _write_figures(study, problems: Mapping[str, ReportData], kinds):
     addresses = _addresses(study.sources)
-    for name, facts in problems.items():
-        with _undisturbed():
-            for kind, figure in _drawn(facts, kinds):
-                for form, content in saved(figure):
+    for name, data in problems.items():
+        with _without_garbage_collection():
+            for kind, figure in _figures(data, kinds):
+                for form, content in image_files(figure):
                     _write(study.out / "figures" / f"{addresses[name]}-{kind}.{form}", content)
 
 
 @contextlib.contextmanager
-def _undisturbed():
-    """Without collections of garbage, each of which looks at all that JAX has loaded."""
+def _without_garbage_collection():
+    """A collection looks at everything that JAX has loaded, which takes longer than drawing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -221,19 +181,19 @@ def _undisturbed():
             gc.enable()
 
 
-def _drawn(facts: Facts, kinds) -> Iterator[tuple[str, Any]]:
-    """Of one problem, those of these kinds that have something to show."""
-    horizons = facts.played["horizon"].n_unique()
+def _figures(data: ReportData, kinds) -> Iterator[tuple[str, Any]]:
+    """The figures of one problem, without those that would be empty."""
+    horizons = data.played["horizon"].n_unique()
     if "rounds" in kinds and horizons:
-        yield "rounds", draw_rounds(facts.curves, facts.looks, constrained=facts.constrained)
+        yield "rounds", draw_rounds(data.curves, data.looks, constrained=data.constrained)
     if "horizons" in kinds and horizons > 1:
-        yield "horizons", draw_horizons(facts.summary, facts.looks, facts.rates, constrained=facts.constrained)
+        yield "horizons", draw_horizons(data.summary, data.looks, data.rates, constrained=data.constrained)
 
 
 def _write(path: Path, content: bytes) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, content)
     except OSError as error:
-        raise LabError(f"cannot write into {path.parent}: {error.strerror}; give the Study another out=") from None
-    write_whole(path, content)
+        raise LabError(f"cannot write {path}: {error.strerror}; give the Study another out=") from None
     return path

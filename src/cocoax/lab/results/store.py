@@ -5,14 +5,13 @@ that was running and no other, and two processes that write into one store at mo
 """
 
 import io
-import os
 import uuid
 from pathlib import Path
 
 import polars as pl
 
 from ... import __version__
-from ...core.files import sync_folder
+from ...core.files import write_file
 from ...errors import LabError
 
 
@@ -39,7 +38,11 @@ class Store:
         """Durable when this returns."""
         buffer = io.BytesIO()
         rows.write_parquet(buffer, compression="zstd")
-        write_whole(self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}.parquet", buffer.getvalue())
+        path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}.parquet"
+        try:
+            write_file(path, buffer.getvalue())
+        except OSError as error:
+            raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None
 
     def read(self, kind: str) -> pl.DataFrame:
         """All rows of a kind, each key once; empty if there are none."""
@@ -59,21 +62,6 @@ class Store:
 
     def _parts(self, kind):
         return sorted(self.folder.glob(f"{__version__}-{kind}-*.parquet"))
-
-
-def write_whole(path: Path, data: bytes):
-    """A file that is there whole or not at all, and there to stay when this returns."""
-    hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(hidden, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(hidden, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        hidden.unlink(missing_ok=True)
-        raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None
 
 
 def _read(part, columns=None):
