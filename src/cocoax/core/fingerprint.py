@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import LabError
+from .former_names import former_module
 
 _STANDARD = sysconfig.get_paths()["stdlib"]
 
@@ -55,7 +56,7 @@ def _feed(digest, part, seen, code):
         case list() | tuple() | range() | set() | frozenset():
             feed("list", *(sorted(part, key=repr) if isinstance(part, set | frozenset) else part))
         case types.FunctionType() if _installed(part):
-            digest.update(f"{part.__module__}.{part.__qualname__};".encode())
+            digest.update(f"{former_module(part.__module__)}.{part.__qualname__};".encode())
             feed("closure", *_cells(part))
         case types.FunctionType():
             defaults = part.__defaults__, part.__kwdefaults__
@@ -67,7 +68,7 @@ def _feed(digest, part, seen, code):
         case functools.partial():
             feed("partial", part.func, part.args, part.keywords)
         case types.ModuleType():
-            digest.update(f"module {part.__name__};".encode())
+            digest.update(f"module {former_module(part.__name__)};".encode())
         case types.BuiltinFunctionType():
             feed(f"built in {part.__qualname__}", getattr(part, "__self__", None))
         case np.ufunc():
@@ -76,7 +77,7 @@ def _feed(digest, part, seen, code):
             feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
         case type():
             own = {} if _installed(part) else {name: each for name, each in vars(part).items() if _tells(name, each)}
-            feed(f"class {part.__module__}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
+            feed(f"class {former_module(part.__module__)}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
         case _ if hasattr(part, "__fingerprint__"):  # what holds more than what it is
             feed(type(part).__qualname__, part.__fingerprint__())
         case _ if callable(getattr(part, "__wrapped__", None)):  # jax.jit and its like

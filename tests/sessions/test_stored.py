@@ -1,0 +1,52 @@
+"""What an earlier version of cocoax stored is opened, and goes on as if nothing had happened."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import session_tools
+import stored_tools as tools
+
+import cocoax as cx
+from cocoax.core.fingerprint import fingerprint
+
+STORED = Path(__file__).parent / "stored"
+ROUNDS = {"closed": 20, "killed": 22}
+
+
+@pytest.fixture
+def path(tmp_path, name):
+    for file in STORED.glob(f"{name}*"):
+        shutil.copyfile(file, tmp_path / file.name)
+    return tmp_path / name
+
+
+def _later_decisions(name):
+    return [[float.fromhex(number) for number in x] for x in json.loads((STORED / "next.json").read_text())[name]]
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_session_of_an_earlier_version_goes_on(path, name):
+    with session_tools.told() as sentences, tools.session(path, name) as it:
+        assert it.rounds == len(it.history()) == ROUNDS[name]
+        decisions = tools.play(it, name, 20)
+    assert not sentences
+    expected = _later_decisions(name)
+    assert np.array_equal(decisions[0], expected[0])  # which is in the file
+    assert np.allclose(decisions, expected, rtol=1e-12, atol=1e-12)  # another CPU may round otherwise
+    with tools.session(path, name) as again:
+        assert again.rounds == ROUNDS[name] + 20
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_session_of_an_earlier_version_is_replayed(path, name):
+    with cx.Session.replay(path, tools.problem(), cx.learners.Stay(), key=jax.random.key(0)) as it:
+        assert it.rounds == ROUNDS[name]
+
+
+def test_fingerprints_do_not_depend_on_where_cocoax_keeps_its_classes():
+    expected = json.loads((STORED / "fingerprints.json").read_text())
+    assert {name: fingerprint(part) for name, part in tools.parts().items()} == expected
