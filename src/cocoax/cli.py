@@ -167,7 +167,7 @@ def list_parts(
     cite: Annotated[bool, typer.Option("--cite", help="BibTeX entries instead.")] = False,
 ):
     """Domains, primals, duals, learners and problems, with their cost a round and their guarantee."""
-    from .lab.catalogue import catalogue
+    from .lab.catalogue import COLUMNS, catalogue
     from .lab.names import closest
 
     parts = catalogue()
@@ -179,8 +179,7 @@ def list_parts(
         print("\n\n".join(dict.fromkeys(CITATIONS[name] for name in names if name in CITATIONS)))
         return
     for title, entries in chosen.items():
-        labels = {"problems": ("domain", "what"), "domains": ("LMO", "runs")}.get(title, ("cost a round", "guarantee"))
-        _show(title, ["name", "what it is", *labels], [list(entry) for entry in entries])
+        _show(title, ["name", "what it is", *COLUMNS[title]], [list(entry) for entry in entries])
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from jax.errors import ConcretizationTypeError, TracerArrayConversionError, Trac
 from jaxtyping import Array
 
 from ..core import check, tree
+from ..core.facts import DomainFacts
 from ..errors import DomainError
 
 Point = Any
@@ -91,6 +92,9 @@ class AbstractDomain(eqx.Module):
 
     axes: ClassVar[int | None] = None
     """How many of the first entries stand for all: symmetries of X carry every other entry to one of them."""
+
+    facts: ClassVar[DomainFacts]
+    """What the catalogue says of it."""
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)

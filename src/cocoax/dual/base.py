@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
+
 
 class Weights(eqx.Module):
     """h_t = loss * f_t + <constraint, g_t>."""
@@ -27,6 +29,9 @@ class AbstractDual(eqx.Module):
 
     settles: ClassVar[bool] = False
     """Whether the state moves in `settle`, by the next decision, and not in `weigh`."""
+
+    facts: ClassVar[Facts]
+    """What the catalogue says of it."""
 
     @property
     def is_tuned(self) -> bool:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check, tree
+from ..core.facts import Facts
 from ..core.parameters import positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
@@ -24,6 +25,10 @@ class BoundedAscent(AbstractDual):
     - `cap`: the largest multiplier; may be infinite.
     - `step`: $\mu$.
     """
+
+    facts = Facts(
+        cost="m numbers", guarantee="multipliers below a cap: 1 / Slater's margin", cites=("castiglioni2022",)
+    )
 
     cap: Float[Array, ""]
     step: Float[Array, ""]

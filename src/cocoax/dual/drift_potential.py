@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
 from ..core.parameters import optional_parameter, positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
@@ -27,6 +28,8 @@ class DriftPotential(AbstractDual):
     as much as an adaptive primal's regret can fill it. Without numbers it is tuned by the learner that holds it, by its
     theorem. Where $\lambda Q$ is so large that weights would overflow they grow no more.
     """
+
+    facts = Facts(cost="m + 1 numbers", guarantee="stochastic constraints, no Slater: LyapStoch's", cites=("cocoax",))
 
     rate: Float[Array, ""] | None
     drain: Float[Array, ""] | None

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
 from ..core.parameters import optional_parameter, positive_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
@@ -25,6 +26,10 @@ class ExponentialPotential(AbstractDual):
     weigh, so the primal must be deterministic; the forecast is as if the next round were violated by nothing. Where
     $\lambda Q$ is so large that weights would overflow they grow no more; guarantees ended long before.
     """
+
+    facts = Facts(
+        cost="m numbers", guarantee="hard constraints, a deterministic primal: LyapHard's", cites=("sinha2024",)
+    )
 
     rate: Float[Array, ""] | None
     loss_weight: Float[Array, ""]  # v

@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
 from ..core.parameters import positive_parameter
 from .base import AbstractDual, Weights
 
@@ -19,6 +20,10 @@ class FlooredQueue(AbstractDual):
     $Q_1=\max\{0,-\gamma g(x_1)\}$; later it changes nothing if the constraint is the same in all rounds, and
     keeps the weights nonnegative if it is not. They use the round that they weigh, so the primal must be deterministic.
     """
+
+    facts = Facts(
+        cost="m numbers, one evaluation", guarantee="Yu and Neely's, for one fixed constraint", cites=("yu2020",)
+    )
 
     unit: Float[Array, ""]  # gamma
     predictable: ClassVar[bool] = False

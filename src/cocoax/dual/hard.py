@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check
+from ..core.facts import Facts
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
 
@@ -25,6 +26,10 @@ class Hard(AbstractDual):
     >>> from cocoax import dual
     >>> rule = dual.Hard(dual.Penalty(0.5))
     """
+
+    facts = Facts(
+        cost="its rule's for one constraint", guarantee="the worst of several hard constraints", cites=("cocoax",)
+    )
 
     rule: AbstractDual
     predictable: ClassVar[bool] = False

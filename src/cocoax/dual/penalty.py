@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
 from ..core.parameters import optional_parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
@@ -18,6 +19,8 @@ class Penalty(AbstractDual):
     the gradient of $[g_t]_+^2/2\zeta$. Without zeta it is tuned by the learner that holds it, by its theorem. The
     weights use the round that they weigh, so the primal must be deterministic; the forecast is the last round's.
     """
+
+    facts = Facts(cost="m numbers", guarantee="hard constraints, a deterministic primal", cites=("yuan2018",))
 
     zeta: Float[Array, ""] | None
     predictable: ClassVar[bool] = False

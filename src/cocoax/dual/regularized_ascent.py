@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import tree
+from ..core.facts import Facts
 from ..core.parameters import parameter
 from ..errors import LearnerError
 from .base import AbstractDual, Weights
@@ -20,6 +21,8 @@ class RegularizedAscent(AbstractDual):
     $\lambda_t \le G/\theta$ for values up to G (in blocks of K rounds, $GK/\theta$): a multiplier above
     that, if the problem needs it, is out of reach.
     """
+
+    facts = Facts(cost="m numbers", guarantee="the paper's", cites=("mahdavi2012",))
 
     theta: Float[Array, ""] | None
     mu: Float[Array, ""] | None

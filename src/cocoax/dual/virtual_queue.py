@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
 from ..core.parameters import positive_parameter
 from .base import AbstractDual, Weights
 
@@ -14,6 +15,8 @@ class VirtualQueue(AbstractDual):
 
     $Q_{t+1} = [Q_t + g_t(x_t) + \langle\nabla g_t(x_t), x_{t+1}-x_t\rangle]_+$
     """
+
+    facts = Facts(cost="m numbers, one linearisation", guarantee="drift-plus-penalty's", cites=("yu2017",))
 
     loss_weight: Float[Array, ""]  # V
     predictable: ClassVar[bool] = True

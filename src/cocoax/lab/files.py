@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import dual, learners, primal, problems
+from ..core.facts import offered
 from ..errors import CocoaxError, LabError
-from .catalogue import offered
 from .names import closest
 from .study import Study
 

@@ -1,24 +1,15 @@
 """What the theorems promise, as a table, and from which horizon on they promise anything."""
 
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from .. import theory
+from .. import primal, theory
+from ..core.facts import offered
+from ..domains import AbstractDomain
 from .names import closest
 
 _LARGEST = 10**15
-_NAMES = {
-    "adagrad": "AdaGrad (projected)",
-    "adamfw": "AdaMFW",
-    "adaofw": "AdaOFW",
-    "loo_bogd": "LOO-BOGD",
-    "morgfw_sampled": "MORGFW (sampled)",
-    "ocg_sharp": "OCG (sharper analysis)",
-    "ogd": "OGD (projected)",
-    "sftpl_smooth": "SFTPL (smooth)",
-}
 
 
 class Row(NamedTuple):
@@ -37,48 +28,60 @@ class Method(NamedTuple):
     bounds: Callable[[int], theory.Bounds | theory.Guaranteed]
 
 
+class _Sizes(NamedTuple):
+    """What a primal's constants ask of a domain, as plain numbers."""
+
+    width: float
+    dimension: int
+
+    def diameter(self, ord):
+        return self.width
+
+
 def methods(*, diameter, lipschitz, smoothness, constraint_bound, dimension, beta=0.0) -> dict[str, Method]:
     """Algorithm 1 with every primal that has constants, and Algorithm 2, with R and D in the l2 norm."""
-    known: dict[str, Any] = {"lipschitz": lipschitz, "smoothness": smoothness, "constraint_bound": constraint_bound}
-    found = {}
-    for name, make in inspect.getmembers(theory.constants, inspect.isfunction):
-        if name == "kappa" or make.__module__ != theory.constants.__name__:
-            continue
-        takes = inspect.signature(make).parameters
-        constants = make(diameter, dimension) if "dimension" in takes else make(diameter)
+    sizes: dict[str, Any] = {"lipschitz": lipschitz, "smoothness": smoothness, "constraint_bound": constraint_bound}
+    domain = cast(AbstractDomain, _Sizes(diameter, dimension))
+    proven = {name: method.constants(domain) for name, method in _primals().items()}
+    proven["OCG (sharper analysis)"] = theory.constants.ocg_sharp(diameter)
+    rows = {}
+    for name, constants in sorted(proven.items(), key=lambda item: item[0].lower()):
         used = min(beta, float(theory.rates(constants.alpha).beta_max))
-        bounds = functools.partial(theory.algorithm1, constants=constants, diameter=diameter, beta=used, **known)
-        found[f"Algorithm 1 + {_NAMES.get(name, name.upper())}"] = Method(theory.rates(constants.alpha, used), bounds)
+        bounds = functools.partial(theory.algorithm1, constants=constants, diameter=diameter, beta=used, **sizes)
+        rows[f"Algorithm 1 + {name}"] = Method(theory.rates(constants.alpha, used), bounds)
 
-    known |= {"dimension": dimension, "diameter": diameter, "beta": beta, "perturbation": "ball"}
-    bounds = functools.partial(theory.pdmfw, **known)
-    found["Algorithm 2 (PDMFW, ball)"] = Method(theory.pdmfw_rates(beta), bounds)
-    return found | _frontier(
-        {"diameter": diameter, "lipschitz": lipschitz}, smoothness, constraint_bound, dimension, min(beta, 0.25)
-    )
+    sizes |= {"dimension": dimension, "diameter": diameter, "beta": beta, "perturbation": "ball"}
+    bounds = functools.partial(theory.pdmfw, **sizes)
+    rows["Algorithm 2 (PDMFW, ball)"] = Method(theory.pdmfw_rates(beta), bounds)
+    return rows | _frontier(domain, lipschitz, smoothness, constraint_bound, min(beta, 0.25))
 
 
-def _frontier(known: dict[str, Any], smoothness, constraint_bound, dimension, beta) -> dict[str, Method]:
+def _primals() -> dict[str, primal.AbstractPrimal]:
+    """Every public primal, with its variants."""
+    return {name: method for part in offered(primal).values() for name, method in part.variants().items()}
+
+
+def _frontier(domain, lipschitz, smoothness, constraint_bound, beta) -> dict[str, Method]:
     """The methods beyond the paper; logarithms are not in their exponents."""
-    partial, constants, bound = functools.partial, theory.constants, {"constraint_bound": constraint_bound}
+    sizes: dict[str, Any] = {"diameter": domain.diameter(2), "lipschitz": lipschitz}
+    bound, partial = {"constraint_bound": constraint_bound}, functools.partial
     rates = theory.Rates(0.75 + beta, 0.875 - beta / 2, 0.75, 0, 0.25)
-    found = {
-        "PD-OFW": Method(rates, partial(theory.pdofw, beta=beta, **known, **bound)),
-        "PEN-OFW (hard)": Method(rates, partial(theory.penofw, beta=beta, **known)),
+    rows = {
+        "PD-OFW": Method(rates, partial(theory.pdofw, beta=beta, **sizes, **bound)),
+        "PEN-OFW (hard)": Method(rates, partial(theory.penofw, beta=beta, **sizes)),
     }
-    bases = {
-        "AdaOFW": constants.adaofw(known["diameter"]),
-        "AdaGrad (projected)": constants.adagrad(known["diameter"]),
-        "AdaMFW": constants.adamfw(known["diameter"], dimension),
-    }
-    for name, base in bases.items():
+    for name, base in _primals().items():
+        if not isinstance(base, primal.AbstractAdaptive):
+            continue
         rates = theory.Rates(base.alpha, base.alpha, base.alpha, 0, 0)
-        if name != "AdaMFW":
-            found[f"LYAP-HARD + {name}"] = Method(rates, partial(theory.lyap_hard, constants=base, **known))
-            found[f"LYAP-PRED + {name}"] = Method(rates, partial(theory.lyap_pred, constants=base, **known, **bound))
-        given = {"constants": base, "smoothness": smoothness, **known, **bound}
-        found[f"LYAP-STOCH + {name}"] = Method(rates, partial(theory.lyap_stoch, **given))
-    return found
+        sizes["constants"] = base.constants(domain)
+        if base.deterministic:
+            rows[f"LYAP-HARD + {name}"] = Method(rates, partial(theory.lyap_hard, **sizes))
+            rows[f"LYAP-PRED + {name}"] = Method(rates, partial(theory.lyap_pred, **sizes, **bound))
+        rows[f"LYAP-STOCH + {name}"] = Method(
+            rates, partial(theory.lyap_stoch, smoothness=smoothness, **sizes, **bound)
+        )
+    return rows
 
 
 def table(found: dict[str, Method], horizons, *, diameter, lipschitz, constraint_bound) -> list[Row]:

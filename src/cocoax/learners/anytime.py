@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from ..core import check, tree
+from ..core.facts import Facts
 from ..errors import LearnerError
 from .base import AbstractLearner, Horizon
 
@@ -41,6 +42,12 @@ class Anytime(AbstractLearner):
     >>> import cocoax as cx
     >>> learner = cx.learners.Anytime(cx.learners.PDOFW())
     """
+
+    facts = Facts(
+        cost="its learner's",
+        guarantee="its learner's without a horizon, times 1/(2^e - 1) for an exponent e, proven",
+        cites=("cocoax",),
+    )
 
     learner: AbstractLearner
     first: Int[Array, ""]

@@ -1,5 +1,6 @@
 """The learner for those who know no constants: `Auto`."""
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..core import tree
+from ..core.facts import Facts
 from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
 from ..domains.base import Point
@@ -76,6 +78,13 @@ class TrackedPI(AbstractLearner):
     >>> abs(game.decision).round(1).tolist()
     [0.0, 0.8, 0.2]
     """
+
+    facts = Facts(
+        cost="1 LMO, 3 gradients",
+        guarantee="without constraints, proven; no constants, no horizon: see the arena",
+        cites=("cocoax-trackedpi-1",),
+        regret=Fraction(5, 6),
+    )
 
     version: ClassVar[int] = 1
 

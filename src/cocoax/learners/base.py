@@ -1,7 +1,7 @@
 """What a learner is, and what the parts that it is made of share in a round."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ..core import check, tree
+from ..core.facts import Facts
 from ..core.parameters import parameter as parameter
 from ..core.parameters import positive_parameter as positive_parameter
 from ..domains.base import Point
@@ -85,6 +86,9 @@ class AbstractLearner(eqx.Module):
     >>> game.decision.tolist()
     [0.875, 0.125]
     """
+
+    facts: ClassVar[Facts]
+    """What the catalogue says of it."""
 
     @abc.abstractmethod
     def init(self, problem: Problem, *, key, horizon=None, start: Point | None = None) -> Any:

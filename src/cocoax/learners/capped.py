@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..core import check, tree
+from ..core.facts import Facts
 from ..domains.base import Point
 from ..errors import DomainError, LearnerError, ProblemError
 from .base import AbstractLearner, as_point, point_played
@@ -47,6 +48,10 @@ class Capped(AbstractLearner):
     >>> import cocoax as cx
     >>> learner = Capped(cx.learners.Auto(), safe=jnp.zeros(10), limit=5.0, bound=2.0)
     """
+
+    facts = Facts(
+        cost="its learner's", guarantee="the running violation never exceeds a limit, proven", cites=("cocoax",)
+    )
 
     learner: AbstractLearner
     safe: Point

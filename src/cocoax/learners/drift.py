@@ -1,12 +1,14 @@
 """Drift plus penalty: virtual queues that remember what was overspent. These need `domain.project`."""
 
 import abc
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..core import check, tree
+from ..core.facts import Facts
 from ..domains.vectors.simplices import ProbabilitySimplex
 from ..dual.floored_queue import FlooredQueue
 from ..dual.virtual_queue import VirtualQueue
@@ -43,6 +45,14 @@ class DPP(AbstractDriftPlusPenalty):
     Proven under Slater's condition: expected regret and violation $O(\sqrt T)$.
     """
 
+    facts = Facts(
+        cost="one projection",
+        guarantee="i.i.d. constraints, Slater, expected, proven",
+        cites=("yu2017",),
+        regret=Fraction(1, 2),
+        violation=Fraction(1, 2),
+    )
+
     primal: OGD
 
     def __init__(self):
@@ -68,6 +78,14 @@ class Liakopoulos(AbstractDriftPlusPenalty):
     - `loss_weight`: V; by default $\sqrt T$, or the point of $[K, T/K]$ nearest to it.
     - `window`: K, used for the default V only.
     """
+
+    facts = Facts(
+        cost="one projection",
+        guarantee="in general K T / V + T^(1/2) and (V T)^(1/2), from memory",
+        cites=("liakopoulos2019",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+    )
 
     primal: OGD
     loss_weight: Float[Array, ""] | None
@@ -100,6 +118,14 @@ class YuNeely(AbstractPrimalDual):
     seen, which makes no difference: no decision but the first is taken before. For constraints that vary,
     `dual.FlooredQueue` says what happens, and nothing is proven.
     """
+
+    facts = Facts(
+        cost="one projection",
+        guarantee="one fixed constraint, Slater, in print",
+        cites=("yu2020",),
+        regret=Fraction(1, 2),
+        violation=Fraction(0),
+    )
 
     primal: OGD
 
@@ -142,6 +168,14 @@ class DPPMirror(AbstractPrimalDual):
     For i.i.d. constraints that have a Lagrange multiplier, Slater's condition or not, expected regret and violation
     $O(\sqrt T)$, with a factor log d on the simplex (confirmed in print; the mixing weight is from memory).
     """
+
+    facts = Facts(
+        cost="one projection, none on a simplex",
+        guarantee="i.i.d. constraints, in print",
+        cites=("wei2020",),
+        regret=Fraction(1, 2),
+        violation=Fraction(1, 2),
+    )
 
     primal: _Mirror
 

@@ -1,11 +1,13 @@
 """Primal-dual online Frank-Wolfe: the paper's guarantees and better, with one LMO a round and no blocks."""
 
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import theory
+from ..core.facts import Facts
 from ..dual.hard import Hard
 from ..dual.penalty import Penalty
 from ..dual.regularized_ascent import RegularizedAscent
@@ -51,6 +53,14 @@ class PDOFW(_FrankWolfe):
     >>> learner = cx.learners.PDOFW(theta_scale=0.01)
     """
 
+    facts = Facts(
+        cost="1 LMO",
+        guarantee="T^(3/4) under strong duality, expected, proven",
+        cites=("cocoax",),
+        regret=Fraction(3, 4),
+        violation=Fraction(7, 8),
+    )
+
     theta_scale: Float[Array, ""]
 
     def __init__(self, *, beta=0.0, theta_scale=1.0):
@@ -78,6 +88,10 @@ class PENOFW(_FrankWolfe):
     in every round: Regret $=O(T^{\frac34+\beta})$ and hard violation $=O(T^{\frac78-\frac\beta2})$, surely;
     `theory.penofw` gives the numbers.
     """
+
+    facts = Facts(
+        cost="1 LMO", guarantee="proven", cites=("cocoax",), regret=Fraction(3, 4), violation=Fraction(7, 8), hard=True
+    )
 
     def __init__(self, *, beta=0.0):
         self.primal = OFW(rate=1.0, mixing=1.0)

@@ -1,6 +1,7 @@
 """Hard violation, where rounds that underspend make up for nothing. These need `domain.project`."""
 
 import abc
+from fractions import Fraction
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.penalty import Penalty
@@ -33,6 +35,15 @@ class YuanLamperski(AbstractPrimalDual):
     $O(T^{1-\beta/2})$. The rates are in print; this rule for the multiplier differs from the printed one, which weighs
     by $[g(x_{t+1})]_+$.
     """
+
+    facts = Facts(
+        cost="one projection",
+        guarantee="proven",
+        cites=("yuan2018",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+        hard=True,
+    )
 
     primal: OGD
     beta: Float[Array, ""]
@@ -118,6 +129,15 @@ class Yi(AbstractProximal):
     round keep the regret, and add $D\sum_t\|x_{t+1}-x_t\| = O(T^{1-c/2})$ to the hard violation.
     """
 
+    facts = Facts(
+        cost="50 projections and more",
+        guarantee="in general T^max(c,1-c) and T^((1-c)/2), one fixed constraint, proven",
+        cites=("yi2021",),
+        regret=Fraction(1, 2),
+        violation=Fraction(1, 4),
+        hard=True,
+    )
+
     c: Float[Array, ""]
 
     def __init__(self, *, c=0.5):
@@ -144,6 +164,15 @@ class RECOO(AbstractProximal):
     $\le (R^2+\frac{D^2}2)\sqrt T$; hard violation $O(1/\epsilon)$ if g is the same in all rounds, and $O(T^{3/4})$ if
     it is not.
     """
+
+    facts = Facts(
+        cost="50 projections and more",
+        guarantee="O(1) if the constraint is fixed, proven",
+        cites=("guo2022",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+        hard=True,
+    )
 
     epsilon: Float[Array, ""]
 

@@ -1,5 +1,6 @@
 """Lyapunov learners: an adaptive primal, and weights from an exponential potential of the violation so far."""
 
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
@@ -7,6 +8,7 @@ from jaxtyping import Array, Float
 
 from .. import theory
 from ..core import check
+from ..core.facts import Facts
 from ..core.parameters import argument
 from ..dual.drift_potential import DriftPotential
 from ..dual.exponential_potential import ExponentialPotential
@@ -85,6 +87,15 @@ class LyapHard(_Lyapunov):
     >>> learner = cx.learners.LyapHard(cx.primal.AdaGrad())
     """
 
+    facts = Facts(
+        cost="its primal's: 1 LMO",
+        guarantee="log T in the latter, proven",
+        cites=("sinha2024",),
+        regret=Fraction(3, 4),
+        violation=Fraction(3, 4),
+        hard=True,
+    )
+
     def __init__(self, base=None):
         self.base = _adaptive(base, "LyapHard", surely=True)
 
@@ -113,6 +124,14 @@ class LyapStoch(_Lyapunov):
     `scale` below 1 multiplies C in all weights; it is for practice, and carries no proof.
     """
 
+    facts = Facts(
+        cost="its primal's: 1 LMO",
+        guarantee="sqrt(log T) in the latter, expected, no Slater, proven",
+        cites=("cocoax",),
+        regret=Fraction(3, 4),
+        violation=Fraction(3, 4),
+    )
+
     growth_scale: Float[Array, ""] = argument("scale")
 
     def __init__(self, base=None, *, scale=1.0):
@@ -130,6 +149,15 @@ class LyapPred(_Lyapunov):
     $=O(C\sqrt{T\log T})$ (`theory.lyap_pred`), a $\sqrt{\log T}$ less than `LyapHard` with larger constants: prefer
     that one in practice. The positive part is not smooth, so `AdaMFW` is no base for it.
     """
+
+    facts = Facts(
+        cost="its primal's: 1 LMO",
+        guarantee="sqrt(log T) in the latter, proven",
+        cites=("cocoax",),
+        regret=Fraction(3, 4),
+        violation=Fraction(3, 4),
+        hard=True,
+    )
 
     def __init__(self, base=None):
         self.base = _adaptive(base, "LyapPred", surely=True)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from .. import theory
 from ..core import check, tree
+from ..core.facts import Facts
 from ..dual.base import AbstractDual
 from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
@@ -60,6 +61,12 @@ class Blocks(AbstractLearner):
     >>> import cocoax as cx
     >>> learner = cx.learners.Blocks(cx.primal.OCG())
     """
+
+    facts = Facts(
+        cost="its primal's, and one dual step a block",
+        guarantee="regret T^((2-a)/(3-2a)), violation T^((5-3a)/(6-4a)) over a primal with regret T^a, proven",
+        cites=("lee-projection-free",),
+    )
 
     primal: AbstractPrimal
     dual: AbstractDual
@@ -171,6 +178,14 @@ class PDMFW(AbstractPrimalDual):
     >>> import cocoax as cx
     >>> learner = cx.learners.PDMFW(perturbation="centred")
     """
+
+    facts = Facts(
+        cost="ceil(sqrt T) LMOs and gradients",
+        guarantee="smooth, expected, proven",
+        cites=("lee-projection-free",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+    )
 
     primal: MFW
     beta: Float[Array, ""]

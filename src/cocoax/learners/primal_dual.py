@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from ..core import check, tree
+from ..core.facts import Facts
 from ..dual.base import AbstractDual, Weights
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, Scale
@@ -81,6 +82,12 @@ class PrimalDual(AbstractPrimalDual):
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.OCG(), cx.dual.RegularizedAscent(theta=1.0, mu=0.1))
     """
+
+    facts = Facts(
+        cost="its primal's and its dual's",
+        guarantee="those of its parts, where they have a common proof",
+        cites=("cocoax",),
+    )
 
     primal: AbstractPrimal
     dual: AbstractDual

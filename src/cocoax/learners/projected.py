@@ -1,12 +1,14 @@
 """Primal-dual projected gradient methods, which need `domain.project`, and the learner that does nothing."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import Facts
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.regularized_ascent import RegularizedAscent
@@ -68,6 +70,14 @@ class PDOGD(AbstractPrimalDual):
     in print, constants not), and projects onto a ball around X only.
     """
 
+    facts = Facts(
+        cost="one projection",
+        guarantee="proven",
+        cites=("mahdavi2012",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+    )
+
     primal: OGD
     beta: Float[Array, ""]
     theta_scale: Float[Array, ""]
@@ -95,6 +105,14 @@ class AdaptivePDOGD(AbstractAnytime):
     (rates confirmed in print, this form for $\beta=\frac12$).
     """
 
+    facts = Facts(
+        cost="one projection",
+        guarantee="for one fixed constraint, proven",
+        cites=("jenatton2016",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+    )
+
     primal: OGD
     beta: Float[Array, ""]
 
@@ -118,6 +136,8 @@ class _StayState(eqx.Module):
 
 class Stay(AbstractLearner):
     """Plays its start for ever. A method that does not beat it has learnt nothing."""
+
+    facts = Facts(cost="nothing", guarantee="none: what doing nothing would cost", cites=("cocoax",))
 
     @property
     def factored(self):

@@ -1,9 +1,12 @@
 """Saddle-point methods of the related work: a primal that descends against a dual that ascends."""
 
+from fractions import Fraction
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check
+from ..core.facts import Facts
 from ..dual.base import Weights
 from ..dual.bounded_ascent import BoundedAscent
 from ..dual.regularized_ascent import RegularizedAscent
@@ -26,6 +29,14 @@ class Valls(AbstractAnytime):
     with them: regret $O(T^{\max(\epsilon,1-\epsilon)})$ and violation $O(T^\epsilon)$, confirmed in print for steps
     that fall like $t^{-\epsilon}$. The form above, and its units, are from memory.
     """
+
+    facts = Facts(
+        cost="one projection",
+        guarantee="perturbed constraints, Slater, in print",
+        cites=("valls2020",),
+        regret=Fraction(1, 2),
+        violation=Fraction(1, 2),
+    )
 
     primal: OGD
     epsilon: Float[Array, ""]
@@ -68,6 +79,13 @@ class Castiglioni(AbstractPrimalDual):
     >>> import cocoax as cx
     >>> learner = cx.learners.Castiglioni(slater=0.2, primal=cx.primal.OCG())
     """
+
+    facts = Facts(
+        cost="its primal's",
+        guarantee="with OGD, i.i.d. constraints, proven; violation from memory",
+        cites=("castiglioni2022",),
+        regret=Fraction(1, 2),
+    )
 
     primal: AbstractPrimal
     slater: Float[Array, ""]
@@ -113,6 +131,14 @@ class OSPHG(AbstractPrimalDual):
     maximises DR-submodular rewards, with steps $x^{k+1}=x^k+v^k/K$ (structure confirmed in published code); this
     analysis is for convex losses.
     """
+
+    facts = Facts(
+        cost="ceil(sqrt T) projections and gradients",
+        guarantee="smooth, proven",
+        cites=("sadeghi2020",),
+        regret=Fraction(1, 2),
+        violation=Fraction(3, 4),
+    )
 
     primal: MetaOGD
     theta_scale: Float[Array, ""]

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import theory
+from ..core.facts import Facts
 from ..dual.regularized_ascent import RegularizedAscent
 from .base import positive_parameter
 from .frontier import PDOFW
@@ -49,6 +50,12 @@ class FWCSOA(PDOFW):
     >>> import cocoax as cx
     >>> learner = cx.learners.FWCSOA(slater=0.5, theta_scale=0.01, margin_scale=0.01)
     """
+
+    facts = Facts(
+        cost="1 LMO",
+        guarantee="gap T^(-1/4) and no violation of the average, i.i.d., Slater, expected, proven",
+        cites=("akhtar2020",),
+    )
 
     slater: Float[Array, ""]
     margin_scale: Float[Array, ""]

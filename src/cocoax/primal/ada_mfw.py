@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import theory
+from ..core.facts import Facts
 from .adaptive import AbstractAdaptive
 from .base import Scale
 from .meta import AbstractMeta
@@ -34,6 +35,12 @@ class AdaMFW(AbstractAdaptive):
     meta: AbstractMeta
     deterministic: ClassVar[bool] = False
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(
+        cost="ceil(sqrt T) LMOs and gradients",
+        guarantee="smooth, weights that grow, expected, proven",
+        cites=("chen2018",),
+        regret=alpha,
+    )
 
     def __init__(self):
         self.meta = MFW("ball")

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import AbstractVertex, Point
 from .adaptive import AbstractAdaptive
 from .base import cost, first_guess
@@ -35,6 +36,9 @@ class AdaOFW(AbstractAdaptive):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(3, 4)
+    facts = Facts(
+        cost="1 LMO", guarantee="after every round, no constants, proven", cites=("weibel2025",), regret=alpha
+    )
 
     @property
     def needs(self):

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import Point
 from .adaptive import AbstractAdaptive
 from .base import cost
@@ -28,10 +29,17 @@ class AdaGrad(AbstractAdaptive):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(
+        cost="one projection", guarantee="after every round, no constants, proven", cites=("duchi2011",), regret=alpha
+    )
 
     @property
     def needs(self):
         return ()
+
+    @classmethod
+    def variants(cls):
+        return {"AdaGrad (projected)": cls()}
 
     def _constants(self, domain):
         return theory.constants.adagrad(domain.diameter(2))

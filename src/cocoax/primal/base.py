@@ -1,6 +1,7 @@
 """What a primal method is: online convex optimisation without long-term constraints (the paper's oracle)."""
 
 import abc
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import AbstractDomain, AbstractVertex, Point
 from ..errors import LearnerError
 from ..theory import Constants
@@ -87,6 +89,9 @@ class AbstractPrimal(eqx.Module):
     alpha: ClassVar[Fraction]
     """Regret grows like horizon**alpha."""
 
+    facts: ClassVar[Facts]
+    """What the catalogue says of it."""
+
     @property
     def norm(self) -> float:
         """The norm in which gradients are bounded: 2, or inf for perturbations from a cube."""
@@ -109,6 +114,11 @@ class AbstractPrimal(eqx.Module):
                 f"{type(self).__name__} has constants for gradients bounded in the norm {self.norm}, not {norm}"
             )
         return self._constants(domain)
+
+    @classmethod
+    def variants(cls) -> "Mapping[str, AbstractPrimal]":
+        """The forms of this method that have constants of their own, by the names that tables of bounds use."""
+        return {cls.__name__: cls()}
 
     @abc.abstractmethod
     def _constants(self, domain: AbstractDomain) -> Constants: ...

@@ -7,6 +7,7 @@ import equinox as eqx
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..core.parameters import argument
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
@@ -30,6 +31,7 @@ class FTPL(AbstractPrimal):
     noise: AbstractPerturbation = argument("perturbation")
     deterministic: ClassVar[bool] = False
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(cost="1 LMO", guarantee="for linear losses, expected, proven", cites=("kalai2005",), regret=alpha)
 
     def __init__(self, perturbation="ball"):
         self.noise = named_perturbation(perturbation)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Int
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import AbstractDomain, AbstractVertex, Point
 from ..theory.traced_powers import ceil_power
 from .base import AbstractPrimal, cost, first_guess
@@ -41,6 +42,13 @@ class LOOBOGD(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(3, 4)
+    facts = Facts(
+        cost="O(1) LMOs on average", guarantee="on every interval, proven", cites=("garber2022",), regret=alpha
+    )
+
+    @classmethod
+    def variants(cls):
+        return {"LOO-BOGD": cls()}
 
     def _constants(self, domain):
         return theory.constants.loo_bogd(domain.diameter(2))

@@ -8,6 +8,7 @@ import jax
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import Point
 from ..domains.vertices import Dense
 from ..theory.traced_powers import ceil_power
@@ -34,6 +35,13 @@ class MetaOGD(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(
+        cost="ceil(sqrt T) projections and gradients", guarantee="smooth, proven", cites=("sadeghi2020",), regret=alpha
+    )
+
+    @classmethod
+    def variants(cls):
+        return {"MetaOGD (projected)": cls()}
 
     def _constants(self, domain):
         width = domain.diameter(2)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import theory
+from ..core.facts import Facts
 from ..core.parameters import argument
 from ..theory.traced_powers import ceil_power
 from .meta import AbstractMeta
@@ -22,6 +23,13 @@ class MFW(AbstractMeta):
     $E$ Regret $\le (cRD + 2R^2L)\sqrt T$ with $c=2\sqrt{\kappa_d}$ for the ball and $2\sqrt d$, in the l1 and linf
     norms, for the cube.
     """
+
+    facts = Facts(
+        cost="ceil(sqrt T) LMOs and gradients",
+        guarantee="smooth, expected, proven",
+        cites=("chen2018",),
+        regret=AbstractMeta.alpha,
+    )
 
     noise: AbstractPerturbation = argument("perturbation")
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from .. import theory
 from ..core import check, tree
+from ..core.facts import Facts
 from ..core.parameters import argument
 from ..errors import LearnerError
 from .meta import AbstractMeta
@@ -27,6 +28,13 @@ class MORGFW(AbstractMeta):
     sampled gradients a round.
     """
 
+    facts = Facts(
+        cost="T LMOs, 1 gradient each (of a sample: 2)",
+        guarantee="smooth, expected, proven",
+        cites=("xie2020",),
+        regret=AbstractMeta.alpha,
+    )
+
     sample: Callable | None
     noise: AbstractPerturbation = argument("perturbation")
 
@@ -39,6 +47,10 @@ class MORGFW(AbstractMeta):
             raise LearnerError(
                 f"sampled gradients are bounded in the l2 norm only; use perturbation='ball', got {perturbation!r}"
             )
+
+    @classmethod
+    def variants(cls):
+        return {"MORGFW": cls(), "MORGFW (sampled)": cls(sample=lambda round, key: round)}
 
     @property
     def needs(self):

@@ -9,6 +9,7 @@ from jaxtyping import Array, Int
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 
@@ -34,6 +35,7 @@ class OCG(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(3, 4)
+    facts = Facts(cost="1 LMO", guarantee="proven", cites=("hazan-oco",), regret=alpha)
 
     @property
     def factored(self):

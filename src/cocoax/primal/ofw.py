@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..core.parameters import optional_parameter
 from ..domains.base import AbstractVertex, Point
 from ..errors import LearnerError
@@ -41,6 +42,7 @@ class OFW(AbstractPrimal):
     mixing: Float[Array, ""] | None
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(3, 4)
+    facts = Facts(cost="1 LMO", guarantee="proven", cites=("weibel2025",), regret=alpha)
 
     def __init__(self, rate=None, mixing=None):
         if (rate is None) != (mixing is None):

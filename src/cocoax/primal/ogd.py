@@ -7,6 +7,7 @@ import equinox as eqx
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import Point
 from .base import AbstractPrimal, cost
 
@@ -24,6 +25,11 @@ class OGD(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(cost="one projection", guarantee="proven", cites=("zinkevich2003",), regret=alpha)
+
+    @classmethod
+    def variants(cls):
+        return {"OGD (projected)": cls()}
 
     def _constants(self, domain):
         return theory.constants.ogd(domain.diameter(2))

@@ -9,6 +9,7 @@ from jaxtyping import Array, Int
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import AbstractVertex, Point
 from .base import AbstractPrimal, cost, first_guess
 
@@ -32,6 +33,7 @@ class ORGFW(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(cost="1 LMO, 2 gradients", guarantee="i.i.d. smooth losses, proven", cites=("xie2020",), regret=alpha)
 
     @property
     def needs(self):

@@ -10,6 +10,7 @@ from jaxtyping import Array, Int
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..domains.base import AbstractVertex, Point
 from ..theory.traced_powers import ceil_power
 from .base import AbstractPrimal, cost, first_guess
@@ -43,6 +44,7 @@ class OSPF(AbstractPrimal):
 
     deterministic: ClassVar[bool] = False
     alpha: ClassVar[Fraction] = Fraction(2, 3)
+    facts = Facts(cost="1 LMO on average", guarantee="smooth, expected, proven", cites=("hazan2020",), regret=alpha)
 
     def _constants(self, domain):
         return theory.constants.ospf(domain.diameter(2), domain.dimension)

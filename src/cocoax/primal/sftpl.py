@@ -7,6 +7,7 @@ import equinox as eqx
 
 from .. import theory
 from ..core import tree
+from ..core.facts import Facts
 from ..core.parameters import flag
 from ..domains.base import AbstractVertex, Point
 from ..theory.traced_powers import ceil_power
@@ -34,9 +35,16 @@ class SFTPL(AbstractPrimal):
     smooth: bool = eqx.field(static=True)
     deterministic: ClassVar[bool] = False
     alpha: ClassVar[Fraction] = Fraction(1, 2)
+    facts = Facts(
+        cost="T LMOs, ceil(sqrt T) if smooth", guarantee="expected, proven", cites=("hazan2020",), regret=alpha
+    )
 
     def __init__(self, smooth=False):
         self.smooth = flag(smooth, "smooth")
+
+    @classmethod
+    def variants(cls):
+        return {"SFTPL": cls(), "SFTPL (smooth)": cls(smooth=True)}
 
     def _constants(self, domain):
         bound = theory.constants.sftpl_smooth if self.smooth else theory.constants.sftpl

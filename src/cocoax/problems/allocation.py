@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import ProbabilitySimplex
 from ..errors import ProblemError
 from ..problem.environment import Environment
@@ -55,6 +56,9 @@ class _Expected(eqx.Module):
         return self.use @ x - self.budget
 
 
+@with_facts(
+    ProblemFacts("a probability simplex", "linear or quadratic losses, i.i.d. or switching, 1 or more constraints")
+)
 def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False, stretch=None, binding=True) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ or $\frac12\|x-c_t\|^2$, and $g_t(x) = A_tx - b$, over the probability simplex.
 

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..core import check
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import Box
 from ..errors import ProblemError
 from ..problem.environment import Environment
@@ -59,6 +60,7 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.price, x) - self.budget
 
 
+@with_facts(ProblemFacts("a box", "budgeted buying; prices may double"))
 def pacing(key, *, segments=10, budget=0.5, doubles_at=None) -> Instance:
     r"""$f_t(x) = -\langle v_t, x\rangle$ and $g_t(x) = \langle p_t, x\rangle - \rho$ over $[0,1]^n$.
 

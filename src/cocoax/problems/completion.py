@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import NuclearNormBall
 from ..errors import ProblemError
 from ..problem.environment import Sampler
@@ -59,6 +60,7 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.drift, x) - self.budget
 
 
+@with_facts(ProblemFacts("a nuclear-norm ball", "the paper's experiment; binding=True where the constraint matters"))
 def matrix_completion(key, *, rows=50, cols=50, radius=5.0, observed=100, rank=None, binding=False) -> Instance:
     r"""$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$, $\|X\|_*\le k$, $g_t(X) = \langle G^t, X\rangle - b$.
 

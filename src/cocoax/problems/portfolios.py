@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import ProbabilitySimplex
 from ..errors import ProblemError
 from ..problem.environment import Sampler
@@ -42,6 +43,7 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.risk, x) - self.limit
 
 
+@with_facts(ProblemFacts("a probability simplex", "growth of wealth within a limit on risk"))
 def portfolio(key, *, assets=10) -> Instance:
     r"""$f_t(x) = -\log\langle r_t, x\rangle$ and $g_t(x) = \langle s_t, x\rangle - \rho$ over the probability simplex.
 

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import Fantope
 from ..errors import ProblemError
 from ..problem.environment import Sampler
@@ -38,6 +39,7 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.covariance, x) - self.limit
 
 
+@with_facts(ProblemFacts("a Fantope", "explained variance, a limit on another one"))
 def online_pca(key, *, n=16, k=3) -> Instance:
     r"""$f_t(X) = -\langle a_ta_t^\top, X\rangle$ and $g_t(X) = \langle b_tb_t^\top, X\rangle - \rho$ over the Fantope.
 

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import GroupLassoBall, L1Ball
 from ..errors import ProblemError
 from ..problem.environment import Sampler
@@ -47,6 +48,7 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.drift, x) - self.limit
 
 
+@with_facts(ProblemFacts("an l1 ball", "squared or absolute errors, a limit on an exposure"))
 def sparse_regression(key, *, n=50, nonzero=5, absolute=False) -> Instance:
     r"""$f_t(x) = \frac12(\langle a_t, x\rangle - y_t)^2$ or $|\langle a_t, x\rangle - y_t|$, $\|x\|_1\le 1$.
 
@@ -68,6 +70,7 @@ def sparse_regression(key, *, n=50, nonzero=5, absolute=False) -> Instance:
     return _instance(L1Ball(n, 1.0), truth, 1.0, absolute)
 
 
+@with_facts(ProblemFacts("a group-lasso ball", "squared errors, a limit on an exposure"))
 def group_sparsity(key, *, groups=10, size=5, nonzero=2) -> Instance:
     r"""Regression with $\sum_j\|x_{G_j}\|_2 \le 1$: of `groups` groups of `size` features, `nonzero` matter.
 

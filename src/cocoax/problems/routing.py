@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.facts import ProblemFacts, with_facts
 from ..domains import ShortestPath
 from ..errors import ProblemError
 from ..problem.environment import Sampler
@@ -37,6 +38,7 @@ class _Expected(eqx.Module):
         return jnp.vdot(self.speed, x) - self.budget
 
 
+@with_facts(ProblemFacts("paths across a grid", "routing within an emissions budget"))
 def shortest_path(key, *, side=4) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ and $g_t(x) = \langle e_t, x\rangle - \rho$ over the paths across a grid.
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import as_shape
 from ..base import AbstractDomain, AbstractVertex, undecided
@@ -89,6 +90,8 @@ class Restrict(AbstractDomain):
     ([0.0, 1.0], [0.0, 0.0])
     """
 
+    facts = DomainFacts("its parts'")
+
     domain: AbstractDomain
     selection: _Selection = eqx.field(static=True)
 
@@ -160,6 +163,8 @@ class Embed(AbstractDomain):
     >>> face.lmo(jnp.array([-5.0, 2.0, -5.0, 1.0])).dense().tolist()
     [0.0, 0.0, 0.0, 1.0]
     """
+
+    facts = DomainFacts("its parts'")
 
     domain: AbstractDomain
     selection: _Selection = eqx.field(static=True)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import check, tree
+from ...core.facts import DomainFacts, with_facts
 from ...errors import DomainError
 from ..arguments import by_norm, number
 from ..base import AbstractDomain, Point
@@ -63,6 +64,7 @@ def _call_host(fn, direction):
     return _fit(fn(direction), direction, np.asarray)
 
 
+@with_facts(DomainFacts("yours"))
 def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
     r"""The set X whose oracle is yours: `fn(direction)` attains $\min_{x\in X}\langle direction, x\rangle$.
 

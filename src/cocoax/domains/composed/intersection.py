@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError, InfeasibleError
 from ..arguments import number
 from ..base import AbstractDomain, AbstractVertex, Point
@@ -52,6 +53,8 @@ class Intersection(AbstractDomain):
     or rounding in float32: 2 to 15 times for a polytope and one half-space, about 20 times for a round set and one
     half-space, up to 90 for three. A guess, the answer to a direction nearby, spares some of these calls.
     """
+
+    facts = DomainFacts("a handful of its set's")
 
     domain: AbstractDomain
     rows: Point  # (k, ...): A over `units`

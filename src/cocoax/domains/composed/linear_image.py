@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import by_norm, number
 from ..base import AbstractDomain, AbstractVertex, Point, undecided
@@ -46,6 +47,8 @@ class LinearImage(AbstractDomain):
     >>> ellipse.lmo(jnp.array([1.0, 0.0])).dense().tolist()
     [-3.0, 0.0]
     """
+
+    facts = DomainFacts("its parts'")
 
     domain: AbstractDomain
     linear: "_Matrix | _Functions"

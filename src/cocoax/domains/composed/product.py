@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core import check
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..base import AbstractDomain
 from ..vertices import ProductVertex
@@ -23,6 +24,8 @@ class Product(AbstractDomain):
     >>> {name: block.tolist() for name, block in vertex.dense().items()}
     {'mix': [0.0, 1.0], 'shift': [0.0, 3.0]}
     """
+
+    facts = DomainFacts("its parts'")
 
     blocks: Any
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from ...core import check, tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..base import AbstractDomain, AbstractVertex, undecided
 from .transforms import as_domain, normalise, plus
@@ -69,6 +70,8 @@ class MinkowskiSum(AbstractSeveral):
     [-1.0, -6.0, 1.0]
     """
 
+    facts = DomainFacts("its parts'")
+
     def __init__(self, domains):
         super().__init__(domains)
 
@@ -122,6 +125,8 @@ class UnionHull(AbstractSeveral):
     >>> domain.lmo(jnp.array([1.0, 2.0, -2.0])).dense().tolist()
     [-1.0, -1.0, 1.0]
     """
+
+    facts = DomainFacts("its parts'")
 
     def __init__(self, domains):
         super().__init__(domains)

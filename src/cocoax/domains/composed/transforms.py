@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...core import check, tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import number, scalar
 from ..base import AbstractDomain, AbstractVertex, Point
@@ -40,6 +41,8 @@ class Scale(AbstractDomain):
     >>> flipped.lmo(jnp.array([1.0, -1.0])).dense().tolist()
     [-6.0, -2.0]
     """
+
+    facts = DomainFacts("its parts'")
 
     domain: AbstractDomain
     factor: Float[Array, ""]
@@ -113,6 +116,8 @@ class Translate(AbstractDomain):
     >>> moved.lmo(jnp.array([1.0, 3.0, 2.0])).dense().tolist()
     [5.0, -1.0, 0.0]
     """
+
+    facts = DomainFacts("its parts'")
 
     domain: AbstractDomain
     shift: Point

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import count, scalar
 from ..base import AbstractDomain, AbstractVertex, Point
@@ -72,6 +73,8 @@ class Counted(_Wrapper):
     >>> ball.calls
     3
     """
+
+    facts = DomainFacts("its set's, or less")
 
     domain: AbstractDomain
     counter: _Counter = eqx.field(static=True)
@@ -157,6 +160,8 @@ class Cached(_Wrapper):
     >>> counted.calls
     1
     """
+
+    facts = DomainFacts("its set's, or less")
 
     domain: AbstractDomain
     size: int = eqx.field(static=True)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ..arguments import at_most, count
 from ..base import AbstractVertex
 from ..vectors.balls import rescale
@@ -44,6 +45,8 @@ class Fantope(AbstractSymmetric):
     >>> abs(fantope.lmo(jnp.diag(jnp.array([3.0, -1.0, 2.0]))).dense().round(4)).tolist()
     [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+
+    facts = DomainFacts("one decomposition")
 
     n: int = eqx.field(static=True)
     k: int = eqx.field(static=True)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import count, scalar
 from ..vectors.balls import L1Ball, rescale
@@ -56,6 +57,8 @@ class NuclearNormBall(AbstractSingular):
     >>> abs(vertex.dense().round(4)).tolist()
     [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
     """
+
+    facts = DomainFacts("a few passes, warm")
 
     sizes: tuple[int, int] = eqx.field(static=True)
     values: L1Ball
@@ -194,6 +197,8 @@ class Spectraplex(_AbstractTrace):
     [[0.5, -0.5], [-0.5, 0.5]]
     """
 
+    facts = DomainFacts("a few passes, warm")
+
     simplex = ProbabilitySimplex
 
     def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
@@ -212,6 +217,8 @@ class UnitSpectrahedron(_AbstractTrace):
     >>> abs(spectrahedron.lmo(jnp.array([[2.0, 1.0], [1.0, 2.0]])).dense()).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
+
+    facts = DomainFacts("a few passes, warm")
 
     simplex = UnitSimplex
 

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 
+from ...core.facts import DomainFacts, with_facts
 from ..base import AbstractDomain
 from ..vectors.balls import rescale
 from ..vectors.norms import LpBall
@@ -22,6 +23,8 @@ class SchattenBall(AbstractSingular):
     [[-3.0, 0.0, 0.0], [0.0, 4.0, 0.0]]
     """
 
+    facts = DomainFacts("one decomposition")
+
     sizes: tuple[int, int] = eqx.field(static=True)
     values: LpBall
 
@@ -38,6 +41,7 @@ class SchattenBall(AbstractSingular):
         return super().project(x) if self.values.plain is not None else AbstractDomain.project(self, x)
 
 
+@with_facts(DomainFacts("one decomposition"))
 def SpectralNormBall(shape, radius) -> SchattenBall:
     r"""$X = \{x \in \mathbb{R}^{m\times n} : \max_i \sigma_i(x) \le r\}$, whose vertices are r times isometries.
 

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import count, number
 from ..base import AbstractDomain
@@ -23,6 +24,8 @@ class Birkhoff(AbstractDomain):
     >>> birkhoff.lmo(jnp.array([[0.0, 2.0, 2.0], [0.0, 1.0, 3.0], [1.0, 0.0, 0.0]])).dense().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+
+    facts = DomainFacts("n^3")
 
     axes = 1
     n: int = eqx.field(static=True)
@@ -77,6 +80,8 @@ class Transport(AbstractHosted):
     >>> plans.lmo(jnp.array([[0.0, 1.0], [1.0, 1.0]])).dense().tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
+
+    facts = DomainFacts("a solver on the host", on_host=True)
 
     def __init__(self, supply, demand):
         from scipy import sparse

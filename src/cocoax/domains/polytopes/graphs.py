@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...core import check
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import number, scalar
 from ..vectors.balls import rescale
@@ -33,6 +34,8 @@ class ShortestPath(AbstractOverEdges):
     >>> paths.lmo(jnp.array([1.0, 3.0, 5.0, 1.0, 1.0])).dense().tolist()
     [1.0, 0.0, 0.0, 1.0, 1.0]
     """
+
+    facts = DomainFacts("a pass over the edges")
 
     graph: Graph
     levels: Int[Array, "depth width"]  # the edges into each level of nodes, filled up with m
@@ -129,6 +132,8 @@ class Flow(AbstractHosted, AbstractOverEdges):
     [1.0, 1.0, 0.0, 1.0]
     """
 
+    facts = DomainFacts("a solver on the host", on_host=True)
+
     graph: Graph
 
     def __init__(self, edges, source, sink, value=1.0, capacity=1.0):
@@ -153,6 +158,8 @@ class MultiCommodityFlow(AbstractHosted, AbstractOverEdges):
     >>> flows.lmo(jnp.array([[3.0, 1.0, 1.0], [0.0, 0.0, 0.0]])).dense().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
+
+    facts = DomainFacts("a solver on the host", on_host=True)
 
     graph: Graph
 

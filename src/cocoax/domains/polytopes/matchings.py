@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..base import centred
 from ..vertices import Chosen
@@ -28,6 +29,8 @@ class SpanningTree(AbstractOverEdges):
     >>> trees.lmo(jnp.array([1.0, -2.0, 0.5, 7.0])).dense().tolist()
     [0.0, 1.0, 1.0, 1.0]
     """
+
+    facts = DomainFacts("edges log nodes")
 
     graph: Graph
     resistances: Float[Array, " m"]
@@ -103,6 +106,8 @@ class Matching(AbstractHosted, AbstractOverEdges):
     [0.0, 1.0, 0.0, 0.0]
     """
 
+    facts = DomainFacts("a solver on the host", on_host=True)
+
     graph: Graph
 
     def __init__(self, edges):
@@ -122,6 +127,8 @@ class PerfectMatching(AbstractHosted, AbstractOverEdges):
     >>> matchings.lmo(jnp.array([1.0, 4.0, -9.0, 2.0, 1.0])).dense().tolist()
     [1.0, 0.0, 0.0, 1.0, 0.0]
     """
+
+    facts = DomainFacts("a solver on the host", on_host=True)
 
     graph: Graph
 

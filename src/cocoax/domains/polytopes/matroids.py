@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from ...core import check
+from ...core.facts import DomainFacts, with_facts
 from ...errors import DomainError
 from ..arguments import as_labels, count
 from ..base import AbstractDomain, centred, undecided
@@ -28,6 +29,8 @@ class PartitionMatroid(AbstractDomain):
     >>> matroid.lmo(jnp.array([2.0, 3.0, 0.0, -1.0, -2.0])).dense().tolist()
     [1.0, 0.0, 0.0, 1.0, 1.0]
     """
+
+    facts = DomainFacts("a sort")
 
     labels: Int[Array, " n"]  # the group of every coordinate
     sizes: Int[Array, " groups"]
@@ -89,6 +92,7 @@ class Matroid(AbstractHosted):
         raise undecided(self)
 
 
+@with_facts(DomainFacts("a solver on the host", on_host=True))
 def matroid(n, independent) -> Matroid:
     r"""$X = \mathrm{conv}\{1_B : B \subseteq \{0,\dots,n-1\} \text{ a largest independent set}\}$, of any matroid.
 

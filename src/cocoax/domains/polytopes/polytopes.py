@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import check
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import number
 from ..base import AbstractDomain
@@ -30,6 +31,8 @@ class ConvexHull(AbstractDomain):
     >>> float(triangle.diameter(1))
     3.0
     """
+
+    facts = DomainFacts("a product with the points")
 
     points: Float[Array, "k ..."]
     widths: Float[Array, " 2"]
@@ -82,6 +85,8 @@ class Polytope(AbstractHosted):
     >>> knapsack.lmo(jnp.array([-1.0, -1.0, -3.0])).dense().tolist()
     [0.0, 0.0, 1.0]
     """
+
+    facts = DomainFacts("a solver on the host", on_host=True)
 
     def __init__(self, A=None, b=None, C=None, d=None, *, lower=-np.inf, upper=np.inf, integer=False):
         from scipy import sparse

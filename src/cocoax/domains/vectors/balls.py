@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts, with_facts
 from ...errors import DomainError
 from ..arguments import as_shape, number, scalar
 from ..base import AbstractDomain
@@ -43,6 +44,8 @@ class L1Ball(AbstractBall):
     [0.0, 2.0, 0.0]
     """
 
+    facts = DomainFacts("a pass over the direction")
+
     def __init__(self, shape, radius):
         super().__init__(shape, radius)
 
@@ -72,6 +75,8 @@ class L2Ball(AbstractBall):
     >>> ball.lmo(jnp.array([3.0, -4.0])).dense().round(4).tolist()
     [-3.0, 4.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     def __init__(self, shape, radius):
         super().__init__(shape, radius)
@@ -106,6 +111,8 @@ class LinfBall(AbstractBall):
     [-2.0, 2.0, -2.0]
     """
 
+    facts = DomainFacts("a pass over the direction")
+
     def __init__(self, shape, radius):
         super().__init__(shape, radius)
 
@@ -134,6 +141,8 @@ class Box(AbstractDomain):
     >>> box.lmo(jnp.array([1.0, -1.0, -1.0])).dense().tolist()
     [0.0, 2.0, 3.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     lower: Float[Array, "..."]
     upper: Float[Array, "..."]
@@ -189,6 +198,7 @@ class Box(AbstractDomain):
         return self.lower.astype(dtype), self.upper.astype(dtype)
 
 
+@with_facts(DomainFacts("a pass over the direction"))
 def ZeroOneCube(n) -> Box:
     r"""$X = [0, 1]^n$, the hull of $\{0, 1\}^n$.
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ..arguments import as_labels, exponent, scalar
 from ..base import AbstractDomain
 from ..vertices import Dense
@@ -85,6 +86,8 @@ class GroupLassoBall(AbstractGroups):
     [-6.0, 8.0, 0.0]
     """
 
+    facts = DomainFacts("a pass over the direction")
+
     def __init__(self, groups, radius, p=2):
         super().__init__(groups, radius, p)
 
@@ -123,6 +126,8 @@ class GroupMaxBall(AbstractGroups):
     >>> ball.lmo(jnp.array([3.0, -4.0, 2.0])).dense().round(4).tolist()
     [-6.0, 8.0, -10.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     def __init__(self, groups, radius, p=2):
         super().__init__(groups, radius, p)

@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import scalar, vector
 from ..base import AbstractDomain
@@ -20,6 +21,8 @@ class CappedSimplex(AbstractDomain):
     >>> simplex.lmo(jnp.array([2.0, -1.0, 0.5])).dense().tolist()
     [0.0, 0.75, 0.25]
     """
+
+    facts = DomainFacts("a sort")
 
     caps: Float[Array, " n"]
     total: Float[Array, ""]
@@ -65,6 +68,8 @@ class ReverseKnapsack(AbstractDomain):
     >>> knapsack.lmo(jnp.array([2.0, -1.0, 0.5])).dense().tolist()
     [0.0, 1.0, 1.5]
     """
+
+    facts = DomainFacts("a sort")
 
     upper: Float[Array, " n"]
     total: Float[Array, ""]

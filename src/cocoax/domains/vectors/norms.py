@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import at_most, exponent, vector
 from ..vertices import Dense, Sparse
@@ -27,6 +28,8 @@ class LpBall(AbstractBall):
     >>> ball.lmo(jnp.array([3.0, -4.0, 5.0])).dense().round().tolist()
     [-9.0, 16.0, -25.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     p: float = eqx.field(static=True)
     plain: L1Ball | L2Ball | LinfBall | None  # the same set, where it has a class of its own
@@ -79,6 +82,8 @@ class KSparse(AbstractTop):
     [0.0, 3.0, 0.0, -3.0]
     """
 
+    facts = DomainFacts("a pass over the direction")
+
     def __init__(self, n, k, radius):
         super().__init__(n, k, radius)
 
@@ -114,6 +119,8 @@ class KNormBall(AbstractTop):
     [-2.0, 2.0, -2.0]
     """
 
+    facts = DomainFacts("a pass over the direction")
+
     def __init__(self, n, k, radius):
         super().__init__(n, k, radius)
 
@@ -146,6 +153,8 @@ class OWLBall(AbstractBall):
     >>> ball.lmo(jnp.array([1.0, -4.0, 3.0])).dense().tolist()
     [0.0, 2.0, -2.0]
     """
+
+    facts = DomainFacts("a sort")
 
     weights: Float[Array, " n"]
 

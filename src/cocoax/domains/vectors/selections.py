@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ..arguments import at_most, scalar, vector
 from ..base import AbstractDomain, centred
 from ..vertices import Dense, Sparse
@@ -39,6 +40,8 @@ class HyperSimplex(AbstractSelection):
     >>> HyperSimplex(4, 2).lmo(jnp.array([2.0, -1.0, 0.5, 3.0])).dense().tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     def __init__(self, n, k, value=1.0):
         super().__init__(n, k, value)
@@ -76,6 +79,8 @@ class UnitHyperSimplex(AbstractSelection):
     [0.0, 1.0, 0.0, 0.0]
     """
 
+    facts = DomainFacts("a pass over the direction")
+
     def __init__(self, n, k, value=1.0):
         super().__init__(n, k, value)
 
@@ -107,6 +112,8 @@ class Permutahedron(AbstractDomain):
     >>> Permutahedron(jnp.array([1.0, 2.0, 3.0])).lmo(jnp.array([2.0, -1.0, 0.5])).dense().tolist()
     [1.0, 3.0, 2.0]
     """
+
+    facts = DomainFacts("a sort")
 
     axes = 1
     values: Float[Array, " n"]  # from the largest down

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...core.facts import DomainFacts
 from ..arguments import count, scalar
 from ..base import AbstractDomain, centred
 from ..vertices import OneHot
@@ -33,6 +34,8 @@ class ProbabilitySimplex(AbstractSimplex):
     >>> simplex.lmo(jnp.array([2.0, -1.0, 0.5])).dense().tolist()
     [0.0, 1.0, 0.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     def __init__(self, n, total=1.0):
         super().__init__(n, total)
@@ -71,6 +74,8 @@ class UnitSimplex(AbstractSimplex):
     >>> simplex.lmo(jnp.array([2.0, 1.0, 0.5])).dense().tolist()
     [0.0, 0.0, 0.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     def __init__(self, n, total=1.0):
         super().__init__(n, total)

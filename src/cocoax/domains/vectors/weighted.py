@@ -7,6 +7,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from ...core import tree
+from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import number, scalar
 from ..base import AbstractDomain
@@ -27,6 +28,8 @@ class Diamond(AbstractDomain):
     >>> diamond.lmo(jnp.array([-1.0, 0.5])).dense().tolist()
     [3.0, 0.0]
     """
+
+    facts = DomainFacts("a pass over the direction")
 
     box: Box
 
@@ -87,6 +90,8 @@ class Ellipsoid(AbstractDomain):
     >>> ellipsoid.lmo(jnp.array([-1.0, 0.0])).dense().round(4).tolist()
     [1.5, 0.0]
     """
+
+    facts = DomainFacts("a triangular solve")
 
     factor: Float[Array, "n n"]  # lower triangular, factor @ factor.T = A
     centre: Float[Array, " n"]
