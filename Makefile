@@ -4,7 +4,9 @@ BIN := .venv/bin
 RUNTIME := .venv/runtime
 INSTALLED := .venv/installed
 
-.PHONY: run reproduce test test-all lint browser table bench clean
+TESTS ?=
+
+.PHONY: run reproduce quick test test-all lint browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick
@@ -12,11 +14,14 @@ run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a rep
 reproduce: $(RUNTIME)  ## the paper's experiment, whole
 	$(BIN)/cocoax reproduce --resume
 
-test: lint browser  ## lint, types, tests, doctests and examples
+quick: lint  ## lint, types, and one case of every test; `make quick TESTS=tests/domains` for what you work on
+	$(BIN)/python -m pytest --quick $(TESTS)
+
+test: lint browser  ## lint, types, tests, doctests and examples; compiled for speed of compilation
 	$(BIN)/python -m pytest -m "not slow"
 
-test-all: lint browser  ## the same, with the long statistical checks
-	$(BIN)/python -m pytest
+test-all: lint browser  ## the same with the long statistical checks, compiled as for users
+	XLA_FLAGS= $(BIN)/python -m pytest
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

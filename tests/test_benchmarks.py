@@ -26,7 +26,7 @@ def module(monkeypatch):
 
 
 def run(*arguments):
-    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".jax_cache"), "MPLBACKEND": "agg"}
+    env = {**os.environ, "MPLBACKEND": "agg"}
     command = [sys.executable, "-m", "benchmarks", *arguments]
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
 

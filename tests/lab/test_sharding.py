@@ -21,11 +21,9 @@ LEADERS = 5  # of PDMFW in 20 rounds
 @pytest.fixture(scope="module")
 def found():
     given = {
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES}",
+        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={DEVICES}",
         "JAX_PLATFORMS": "cpu",
         "JAX_ENABLE_X64": "1",
-        "JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
     }
     tool = Path(__file__).parents[1] / "tools" / "sharding_tools.py"
     done = subprocess.run([sys.executable, tool], env=os.environ | given, capture_output=True, text=True, timeout=600)

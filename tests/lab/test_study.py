@@ -372,8 +372,7 @@ study.table().write_parquet(sys.argv[2])
 def start(tmp_path, out, table):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    env = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}
-    return subprocess.Popen([sys.executable, script, tmp_path / out, tmp_path / table], env=env)
+    return subprocess.Popen([sys.executable, script, tmp_path / out, tmp_path / table])
 
 
 def test_killed_at_any_moment_and_two_at_once(tmp_path):

@@ -14,7 +14,7 @@ from slow_tools import slow_but
 import cocoax as cx
 from cocoax import dual, learners, primal
 from cocoax.testing import check_dual, check_learner, check_primal, problems
-from cocoax.testing.learners import check_game
+from cocoax.testing.learners import check_game, said_otherwise
 from cocoax.testing.require import kinds
 
 ROUNDS = 20  # as many as vmap must equal a loop for
@@ -210,6 +210,19 @@ def test_the_order_of_three_constraints_is_of_no_importance(name):
     assert last[-1] > 0.1 and np.diff(last).min() > 1e-3
 
 
+@pytest.mark.parametrize("name", ["Auto", "Blocks OCG", "DPP"])
+def test_named_constraints_and_given_gradients_play_the_same_game(name):
+    """To rounding; `check_learner` asks it of every learner, under vmap and with the decision as played."""
+    problem, rounds = small("simplex")
+    games = [
+        cx.play(each, LEARNERS[name], rounds, key=jax.random.key(0), keep_decisions=True)
+        for each in (problem, said_otherwise(problem))
+    ]
+    for field in ("decisions", "loss", "constraint", "multiplier"):
+        found, expected = (np.asarray(getattr(game, field)) for game in games)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * (1 + np.abs(expected).max()))
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -279,15 +292,22 @@ class Blithe(learners.Stay):
         return state, eqx.tree_at(lambda o: o.finite, outcome, jnp.asarray(True))
 
 
+class Careless(learners.Stay):
+    def observe(self, problem, state, round, *, played=None):
+        state, outcome = super().observe(problem, state, round, played=played)
+        return (state, outcome) if played is None else Blithe().observe(problem, state, round, played=played)
+
+
 @pytest.mark.parametrize(
     "learner, random, sentence",
     [
         (Outside(), None, "the decision of round 0 lies outside the domain"),
         (Deaf(), None, "loss and constraint must be at played"),
-        (Blithe(), None, f"round {ROUNDS // 2} is not finite, but the learner reports no error"),
+        (Blithe(), None, "round 0 is not finite, but the learner reports no error"),
+        (Careless(), None, f"under vmap, bad_round must be {ROUNDS // 2}, got -1"),
         (learners.Stay(), True, "decisions must depend on the key"),
     ],
-    ids=["outside", "deaf", "blithe", "not random"],
+    ids=["outside", "deaf", "blithe", "careless", "not random"],
 )
 def test_a_broken_learner_is_told_its_rule(learner, random, sentence):
     problem, rounds = small("simplex")

@@ -28,19 +28,6 @@ def _norms(values):
     return lambda: (jnp.ones((), values.dtype), jnp.ones_like(values))
 
 
-@jax.jit
-def _run(dual, state, values, moved):
-    """Forecasts, weights and the last state of a run on given constraint values."""
-
-    def one_round(state, given):
-        values, moved = given
-        forecast = dual.forecast(state)
-        weights, state = dual.weigh(state, values, _norms(values))
-        return dual.settle(state, _Stub(moved)), (forecast, weights)
-
-    return jax.lax.scan(one_round, state, (values, moved))
-
-
 def check_dual(dual: AbstractDual, *, key):
     """Raise `AssertionError`, with the broken promise, unless `dual` is what learners take it for.
 
@@ -57,23 +44,44 @@ def check_dual(dual: AbstractDual, *, key):
 
 def _check_run(dual, constraints, dtype, key):
     case = f"with {constraints} constraint(s) in {jnp.dtype(dtype).name}"
-    state = dual.init(constraints, dtype)
-    drawn = jax.random.normal(key, (2, _ROUNDS, constraints), dtype)
-
-    weights, after = dual.weigh(state, drawn[0, 0], _norms(drawn[0, 0]))
-    settled = dual.settle(after, _Stub(drawn[1, 0]))
+    state, after, settled, forecast, weights = jax.eval_shape(lambda: _one_round(dual, constraints, dtype))
     require(kinds(after) == kinds(state), f"weigh changes the shapes or dtypes of the state {case}")
     require(kinds(settled) == kinds(state), f"settle changes the shapes or dtypes of the state {case}")
     expected = [((), dtype), ((constraints,), dtype)]
     require(kinds(weights)[1] == expected, f"weights must be of shapes () and (constraints,) {case}")
-    require(kinds(dual.forecast(state))[1] == expected, f"a forecast must be shaped like weights {case}")
+    require(kinds(forecast)[1] == expected, f"a forecast must be shaped like weights {case}")
 
-    _, (forecasts, weights) = _run(dual, state, *drawn)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    drawn = rng.standard_normal((2, _ROUNDS, constraints)).astype(dtype)
+    forecasts, weights = _run(dual, np.stack([drawn, np.ones_like(drawn)]))
     require(np.all(weights.loss > 0), f"the loss must have a positive weight {case}")
     require(np.all(weights.constraint >= 0), f"weights must be >= 0 {case}")
     finite = np.isfinite(weights.loss).all() and np.isfinite(weights.constraint).all()
     require(finite, f"weights must be finite {case}")
     if dual.predictable:
         require_same(forecasts, weights, f"a predictable dual must weigh as it forecast {case}")
-    _, (_, weights) = _run(dual, state, *jnp.ones_like(drawn))
-    require(np.all(weights.constraint[-1] > 0), f"a constraint violated in every round must weigh something {case}")
+    require(np.all(weights.constraint[1, -1] > 0), f"a constraint violated in every round must weigh something {case}")
+
+
+def _one_round(dual, constraints, dtype):
+    """The state at first, once weighed and once settled, a forecast and weights."""
+    values = jnp.ones((constraints,), dtype)
+    state = dual.init(constraints, dtype)
+    weights, after = dual.weigh(state, values, _norms(values))
+    return state, after, dual.settle(after, _Stub(values)), dual.forecast(state), weights
+
+
+@jax.jit
+def _run(dual, runs):
+    """Forecasts and weights of several runs on given constraint values."""
+
+    def one_round(state, given):
+        values, moved = given
+        forecast = dual.forecast(state)
+        weights, state = dual.weigh(state, values, _norms(values))
+        return dual.settle(state, _Stub(moved)), (forecast, weights)
+
+    def one_run(run):
+        return jax.lax.scan(one_round, dual.init(run.shape[-1], run.dtype), tuple(run))[1]
+
+    return jax.vmap(one_run)(runs)

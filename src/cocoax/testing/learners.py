@@ -8,6 +8,7 @@ import numpy as np
 from ..core import check, tree
 from ..errors import LearnerError, ProblemError
 from ..games.play import play
+from ..games.state import begin
 from ..learners.base import AbstractLearner, Horizon
 from ..problem.problem import Problem
 from . import problems
@@ -35,10 +36,8 @@ def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, h
         given = [(problem, rounds)]
     games, *_ = [check_game(learner, *each, key=key, random=random) for each in given]
     _check_stopping(games)
-    _check_vmap(games)
+    _check_lanes(games)
     _check_float32_without_constraints(games)
-    _check_other_ways_to_say_it(games)
-    _check_played(games)
 
 
 def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> "_Games":
@@ -74,15 +73,28 @@ class _Games:
     def part(self, *index):
         return jax.tree.map(lambda leaf: leaf[slice(*index)], self.rounds)
 
+    def round(self, t):
+        return _round(self.rounds, t % self.length)
+
     def with_round(self, t, new):
         """The same rounds but for the t-th."""
-        return jax.tree.map(lambda leaf, one: leaf.at[t].set(one), self.rounds, new)
+        return _with_round(self.rounds, t, new)
 
     def with_bad_round(self, t):
         def spoil(leaf):
-            return jnp.full_like(leaf[t], jnp.nan if jnp.issubdtype(leaf.dtype, jnp.floating) else 0)
+            return jnp.full_like(leaf, jnp.nan if jnp.issubdtype(leaf.dtype, jnp.floating) else 0)
 
-        return self.with_round(t, jax.tree.map(spoil, self.rounds))
+        return self.with_round(t, jax.tree.map(spoil, self.round(t)))
+
+
+@jax.jit  # with t traced, so that all rounds share a program
+def _round(rounds, t):
+    return jax.tree.map(lambda leaf: leaf[t], rounds)
+
+
+@jax.jit
+def _with_round(rounds, t, new):
+    return jax.tree.map(lambda leaf, one: leaf.at[t].set(one), rounds, new)
 
 
 def _saying(problem, **changes) -> Problem:
@@ -122,24 +134,29 @@ def _check_keys(games, random):
 
 def _check_time_order(games):
     for t in sorted({0, 1, games.length // 2, games.length - 1}):
-        other = jax.tree.map(lambda leaf, t=t: leaf[t - games.length // 2], games.rounds)
+        other = games.round(t - games.length // 2)
         changed = games.play(rounds=games.with_round(t, other)).decisions
         until, known = (jax.tree.map(lambda leaf, t=t: leaf[: t + 1], x) for x in (changed, games.base.decisions))
         require_same(until, known, f"decisions up to round {t} must not depend on what round {t} reveals")
 
 
 def _check_bad_rounds(games):
-    t = games.length // 2
-    bad = games.with_bad_round(t)
-    revealed = jax.tree.map(lambda leaf: leaf[t], bad)
-    if tree.all_finite(games.problem.values(games.problem.domain.start(), revealed)):
+    """In the first round, which an error names without playing again; `_check_lanes` has one in the middle."""
+    bad = games.with_bad_round(0)
+    if not _shows(games, bad, 0):
         return
     try:
         games.play(rounds=bad)
     except ProblemError as error:
-        require(f"round {t}:" in str(error), f"round {t} is not finite, but the error says: {error}")
+        require("round 0:" in str(error), f"round 0 is not finite, but the error says: {error}")
     else:
-        require(False, f"round {t} is not finite, but the learner reports no error")
+        require(False, "round 0 is not finite, but the learner reports no error")
+
+
+def _shows(games, bad, t):
+    """Whether a bad round has values that are not finite; whole numbers have none."""
+    values = games.problem.values(games.problem.domain.start(), _round(bad, t))
+    return not tree.all_finite(values)
 
 
 def _check_compiled_once(games):
@@ -172,20 +189,69 @@ def _check_stopping(games):
         require_same(second.state, games.base.state, "stopping and going on must lead to the same state")
 
 
-def _check_vmap(games):
-    t, lanes = games.length // 2, 3
-    keys = jax.random.split(games.key, lanes)
-    rounds = [games.rounds, games.with_round(t, jax.tree.map(lambda leaf: leaf[0], games.rounds))]
-    alone = [games.play(key=key, rounds=each) for key, each in zip(keys, rounds)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rounds, games.with_bad_round(t))
-    batch = jax.jit(jax.vmap(lambda key, each: games.play(key=key, rounds=each)))(keys, stacked)
+def _check_lanes(games):
+    """One program with all that may be said otherwise: lanes of `vmap`, named constraints, gradients that are given,
+    and the points played. Lanes: two games, a game with a bad round, and one where another point was played once."""
+    t, problem = games.length // 2, games.problem
+    keys = [games.key, jax.random.fold_in(games.key, 3), games.key, games.key]
+    bad = games.with_bad_round(t)
+    rounds = [games.rounds, games.with_round(t, games.round(0)), bad, games.rounds]
+    decision = _round(games.base.decisions, t)
+    other = problem.domain.vertex().mix(decision, 0.5)
+    swapped = np.zeros((4, games.length), bool)
+    swapped[3, t] = True
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rounds)
+    said = said_otherwise(problem)
+    play_lanes = jax.jit(jax.vmap(_play_with_points, in_axes=(None, None, 0, None, 0, 0, None)))
+    decisions, outcomes = play_lanes(said, games.learner, jnp.stack(keys), games.horizon, stacked, swapped, other)
+
+    alone = [games.base, games.play(key=keys[1], rounds=rounds[1])]
+    played = decisions, outcomes.loss, outcomes.constraint, outcomes.multiplier
     for i, game in enumerate(alone):
-        lane = jax.tree.map(lambda leaf, i=i: leaf[i], (batch.decisions, batch.loss, batch.multiplier))
-        expected = (game.decisions, game.loss, game.multiplier)
-        require_close(lane, expected, 100 * games.tol, f"under vmap, game {i} is not what it is alone")
-    if not np.isfinite(batch.loss[-1, t]):
-        bad = batch.bad_round.tolist()
-        require(bad == [-1, -1, t], f"under vmap, bad_round must be {[-1, -1, t]}, got {bad}")
+        found = jax.tree.map(lambda leaf, i=i: leaf[i], played)
+        expected = (game.decisions, game.loss, game.constraint, game.multiplier)
+        what = f"under vmap, with named constraints, given gradients and played=decision, game {i} is another"
+        require_close(found, expected, 100 * games.tol, what)
+    finite = np.asarray(outcomes.finite)
+    require(finite[[0, 1, 3]].all(), "under vmap, finite rounds were reported as not finite")
+    if _shows(games, bad, t):
+        bad_round = -1 if finite[2].all() else int(np.argmin(finite[2]))
+        require(bad_round == t, f"under vmap, bad_round must be {t}, got {bad_round}")
+
+    until, unswapped = (jax.tree.map(lambda leaf, i=i: leaf[i, : t + 1], decisions) for i in (3, 0))
+    require_same(until, unswapped, f"what is played in round {t} must not change decisions up to it")
+    found = outcomes.loss[3, t], outcomes.constraint[3, t]
+    values = problem.values(other, games.round(t))
+    require_close(found, values, games.tol, "loss and constraint must be at played")
+    lane = jax.tree.map(lambda leaf: leaf[3], decisions)
+    require_inside(problem.domain, lane, "where another point was played, the decision of round")
+
+
+def _play_with_points(problem, learner, key, horizon, rounds, swapped, other):
+    """Decisions and outcomes of a game in which `other` is played in some rounds, and the decision in the others."""
+
+    def one_round(state, given):
+        round, swap = given
+        decision = learner.decision(state)
+        state, outcome = learner.observe(problem, state, round, played=tree.where(swap, other, decision))
+        return state, (decision, outcome)
+
+    state = begin(problem, learner, None, key, horizon, None)
+    return jax.lax.scan(one_round, state, (rounds, swapped))[1]
+
+
+def said_otherwise(problem) -> Problem:
+    """The same problem with its constraints as a dict, and with its gradients given."""
+    if problem.constraints == 0:
+        return problem
+    names = tuple(f"named_{i}" for i in range(problem.constraints))
+    return _saying(
+        problem,
+        constraint=lambda x, round: dict(zip(names, problem.values(x, round)[1])),
+        constraints=names,
+        loss_grad=lambda x, round: problem.gradients(x, round)[0],
+        constraint_grad=lambda x, round: problem.gradients(x, round)[1],
+    )
 
 
 def _check_float32_without_constraints(games):
@@ -198,54 +264,3 @@ def _check_float32_without_constraints(games):
     require(kinds(game.decision) == kinds(start), "a float32 start must give float32 decisions")
     dtypes = {name: str(getattr(game, name).dtype) for name in ("loss", "constraint", "multiplier")}
     require(set(dtypes.values()) == {"float32"}, f"a float32 start must give float32 values, got {dtypes}")
-
-
-def _check_other_ways_to_say_it(games):
-    """Constraints as a dict, and gradients given: the same problem."""
-    given = games.problem
-    if given.constraints == 0:
-        return
-    names = tuple(f"named_{i}" for i in range(given.constraints))
-
-    def named(x, round):
-        return dict(zip(names, given.values(x, round)[1]))
-
-    problem = _saying(
-        given,
-        constraint=named,
-        constraints=names,
-        loss_grad=lambda x, round: given.gradients(x, round)[0],
-        constraint_grad=lambda x, round: given.gradients(x, round)[1],
-    )
-    game = games.play(problem=problem)
-    require_close(
-        (game.decisions, game.loss, game.constraint, game.multiplier),
-        (games.base.decisions, games.base.loss, games.base.constraint, games.base.multiplier),
-        games.tol,
-        "named constraints and given gradients must play the same game",
-    )
-
-
-@jax.jit
-def _observe(problem, learner, state, round, played):
-    state, outcome = learner.observe(problem, state, round, played=played)
-    return learner.decision(state), outcome
-
-
-def _check_played(games):
-    problem, learner, game = games.problem, games.learner, games.base
-    half = games.length // 2
-    state = games.play(rounds=games.part(half)).state
-    round = jax.tree.map(lambda leaf: leaf[half], games.rounds)
-    decision = learner.decision(state)
-    following, outcome = _observe(problem, learner, state, round, decision)
-    expected = following if half + 1 == games.length else jax.tree.map(lambda x: x[half + 1], game.decisions)
-    require_close(following, expected, games.tol, "played=decision must change nothing")
-    require_close(outcome.loss, game.loss[half], games.tol, "played=decision must not change the loss")
-
-    other = problem.domain.vertex().mix(decision, 0.5)
-    following, outcome = _observe(problem, learner, state, round, other)
-    values = problem.values(other, round)
-    require_close((outcome.loss, outcome.constraint), values, games.tol, "loss and constraint must be at played")
-    following = jax.tree.map(lambda leaf: leaf[None], following)
-    require_inside(problem.domain, following, "after another point was played, decision")
