@@ -13,7 +13,7 @@ from cocoax import cli
 from cocoax.lab import Study, catalogue, guarantees, paper
 from cocoax.lab.report import write as report
 from cocoax.lab.run import comparators, workers
-from cocoax.lab.run.shares import Share
+from cocoax.lab.run.workers import Stripe
 from cocoax.lab.sources import Drawn
 
 RACE = """
@@ -122,7 +122,7 @@ def test_those_who_compare_draw_a_part_of_the_figures_each(tmp_path, monkeypatch
         report, "write_figures", lambda study, problems, slopes, kinds: drawn.append((*problems, *kinds))
     )
     for first in range(5):
-        workers._draw(study, None, Share(first, 5))
+        workers._draw(study, None, Stripe(first, 5))
     assert drawn == [("a", "rounds"), ("a", "horizons"), ("b", "rounds"), ("b", "horizons")]
 
 

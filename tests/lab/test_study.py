@@ -1,5 +1,6 @@
 """Studies: the same games as `play` plays, stored so that nothing is lost or repeated."""
 
+import errno
 import functools
 import os
 import signal
@@ -9,6 +10,7 @@ import textwrap
 import threading
 import time
 
+import filelock
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,10 +24,10 @@ from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study
 from cocoax.lab.results import statistics
 from cocoax.lab.results.store import Store
-from cocoax.lab.run import batch, comparators, shares
+from cocoax.lab.run import batch, comparators, workers
 from cocoax.lab.run.batch import capacity_of
 from cocoax.lab.run.progress import Reporter
-from cocoax.lab.run.shares import Share, turn
+from cocoax.lab.run.workers import Stripe, device_lock
 from cocoax.lab.sources import Drawn, learner_key
 
 PROBLEM = functools.partial(cx.problems.simplex, n=4)
@@ -120,27 +122,27 @@ def test_a_part_that_cannot_be_made_is_told_beside_an_accelerator(monkeypatch):
 def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypatch):
     study = small(tmp_path)
     for first in range(2):
-        study.compare(Share(first, 2))
+        study.compare(Stripe(first, 2))
     found = study.store.keys("comparator")
     assert len(found) == 6 and not study.store.keys("game")
-    study.run(quiet=True, share=Share(1, 2))
+    study.run(quiet=True, share=Stripe(1, 2))
     assert {game.learner for game in study.missing()} == {"stay", "PDMFW"}
-    study.run(quiet=True, share=Share(0, 2))
+    study.run(quiet=True, share=Stripe(0, 2))
     assert not study.missing() and study.store.keys("comparator") == found
     assert study.table().equals(finished.table())
 
     monkeypatch.setattr(comparators, "_PATIENCE", 0.2)  # where nobody compares, one does it oneself
-    alone = small(tmp_path / "alone", learners={"stay": LEARNERS["stay"]}).run(quiet=True, share=Share(0, 1))
+    alone = small(tmp_path / "alone", learners={"stay": LEARNERS["stay"]}).run(quiet=True, share=Stripe(0, 1))
     assert alone.table().equals(finished.table().filter(pl.col("learner") == "stay"))
 
 
-def test_processes_play_in_turn(tmp_path):
+def test_processes_play_one_at_a_time(tmp_path):
     """Whoever shares the work waits; a study alone does not."""
     learners = {"stay": LEARNERS["stay"]}
     shared = small(tmp_path, learners=learners)
-    shared.compare(Share(0, 1))
-    with turn(tmp_path):
-        other = threading.Thread(target=shared.run, kwargs={"quiet": True, "share": Share(0, 1)})
+    shared.compare(Stripe(0, 1))
+    with device_lock(tmp_path):
+        other = threading.Thread(target=shared.run, kwargs={"quiet": True, "share": Stripe(0, 1)})
         other.start()
         small(tmp_path / "alone", learners=learners).run(quiet=True)
         other.join(1.0)
@@ -149,13 +151,49 @@ def test_processes_play_in_turn(tmp_path):
     assert not other.is_alive() and not shared.missing()
 
 
-def test_nobody_waits_for_ever_for_a_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr(shares, "_PATIENCE", 0.1)
-    with turn(tmp_path), turn(tmp_path):
+def test_nobody_waits_for_ever_for_the_device(tmp_path, monkeypatch):
+    """A lock that is held, a folder in its place, a file system without locks."""
+    monkeypatch.setattr(workers, "_LOCK_PATIENCE", 0.1)
+    with device_lock(tmp_path), device_lock(tmp_path):
         pass
-    (tmp_path / "unlockable" / ".turn").mkdir(parents=True)
-    with turn(tmp_path / "unlockable"):
+    (tmp_path / "unlockable" / ".device-lock").mkdir(parents=True)
+    with device_lock(tmp_path / "unlockable"):
         pass
+
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr(workers, "_LOCK_PATIENCE", 60.0)
+    began = time.monotonic()
+    with device_lock(tmp_path):
+        assert time.monotonic() - began < 30
+
+
+def test_the_lock_of_a_dead_process_is_free(tmp_path):
+    code = """if True:
+        import pathlib, sys
+        from cocoax.lab.run.workers import device_lock
+        with device_lock(pathlib.Path(sys.argv[1])):
+            print()
+            input()
+    """
+    pipe = subprocess.PIPE
+    holder = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdin=pipe, stdout=pipe, text=True)
+    with holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "\n"
+        assert not device_is_free(tmp_path)
+        holder.kill()
+        holder.wait()
+    assert device_is_free(tmp_path)
+
+
+def device_is_free(folder):
+    try:
+        with filelock.FileLock(folder / ".device-lock", timeout=0):
+            return True
+    except filelock.Timeout:
+        return False
 
 
 def test_games_but_not_comparators_depend_on_the_device():
@@ -327,7 +365,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half(tmp_path, monkeypatch):
 
 
 def test_progress_in_plain_logs(capsys, monkeypatch):
-    monkeypatch.setattr("cocoax.lab.progress._SECONDS", 0)
+    monkeypatch.setattr("cocoax.lab.run.progress._SECONDS", 0)
     with Reporter(10) as reporter:
         reporter.now("first")
         reporter.advance(5)

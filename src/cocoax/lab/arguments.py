@@ -1,32 +1,34 @@
-"""What a study was given, checked."""
+"""Checks of what a study is given, and the errors of the user's code in one line."""
 
+import contextlib
 from collections.abc import Mapping
 
 import jax
 import numpy as np
 
 from ..core import check
-from ..errors import LabError, ProblemError
+from ..errors import CocoaxError, LabError, ProblemError
 
 
 def check_rounds(name, drawn, longest):
-    lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(drawn.rounds)}
-    if min(lengths, default=0) < longest:
-        raise ProblemError(
-            f"the problem {name!r} has {min(lengths, default=0)} rounds, but a horizon of {longest} was asked"
-        )
+    """Refuse a problem that has fewer rounds than the longest horizon."""
+    shortest = min((np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(drawn.rounds)), default=0)
+    if shortest < longest:
+        raise ProblemError(f"the problem {name!r} has {shortest} rounds, but a horizon of {longest} was asked")
 
 
-def named(given, what) -> Mapping:
-    if not isinstance(given, Mapping) or not given:
-        found = "none" if given == {} else check.described(given)
-        raise LabError(f"{what}s must be a dict of at least one {what} by its name, got {found}")
-    if len({str(name) for name in given}) < len(given):
+def by_name(parts, what) -> Mapping:
+    """A dict of problems or learners, checked."""
+    if not isinstance(parts, Mapping) or not parts:
+        text = "none" if parts == {} else check.described(parts)
+        raise LabError(f"{what}s must be a dict of at least one {what} by its name, got {text}")
+    if len({str(name) for name in parts}) < len(parts):
         raise LabError(f"two {what}s have the same name")
-    return given
+    return parts
 
 
 def of_problem(horizons, name):
+    """The horizons of one problem."""
     if not isinstance(horizons, Mapping):
         return horizons
     if name not in horizons:
@@ -34,13 +36,29 @@ def of_problem(horizons, name):
     return horizons[name]
 
 
-def numbers(values, name, low) -> list[int]:
+def whole_numbers(values, name, low) -> list[int]:
+    """Sorted, each once, and none below `low`."""
     if isinstance(values, str) or any(isinstance(value, bool) for value in np.atleast_1d(values).tolist()):
         raise LabError(f"{name} must be a list of whole numbers, got {check.described(values)}")
     try:
-        found = sorted({check.whole(value, name, LabError, low) for value in values})
+        numbers = sorted({check.whole(value, name, LabError, low) for value in values})
     except TypeError:
         raise LabError(f"{name} must be a list of whole numbers, got {check.described(values)}") from None
-    if not found:
+    if not numbers:
         raise LabError(f"{name} must hold at least one number")
-    return found
+    return numbers
+
+
+def error_text(error: Exception) -> str:
+    """An error in one line, with its type unless it is one of ours."""
+    text = " ".join(str(error).split("\n--------------------")[0].split())
+    return text if isinstance(error, CocoaxError) else f"{type(error).__name__}: {text}"
+
+
+@contextlib.contextmanager
+def naming_problem(name):
+    """Around the user's code that makes a problem and its rounds: its errors name the problem."""
+    try:
+        yield
+    except Exception as error:
+        raise LabError(f"the problem {name!r} raised {error_text(error)}; mend it and run again") from error

@@ -14,16 +14,14 @@ from ..core import check
 from ..core.fingerprint import fingerprint
 from ..errors import LabError
 from ..learners.base import AbstractLearner
-from .arguments import named, numbers, of_problem
+from .arguments import by_name, error_text, naming_problem, of_problem, whole_numbers
 from .results import rows
-from .results.rows import game_rows, refused_rows
 from .results.store import Memory, Store, together
 from .run.batch import calls
 from .run.comparators import comparators, wait_for
-from .run.parts import Planned, blamed, parts, told
+from .run.prefetch import Planned, parts, prefetch
 from .run.progress import Reporter
-from .run.shares import Share, turn
-from .run.threads import ahead
+from .run.workers import Stripe, device_lock
 from .sources import as_source
 
 
@@ -66,17 +64,17 @@ class Study:
         *,
         tol: float = 1e-3,
     ):
-        self.sources = {str(name): as_source(name, each) for name, each in named(problems, "problem").items()}
-        self.learners = {str(name): each for name, each in named(learners, "learner").items()}
+        self.sources = {str(name): as_source(name, problem) for name, problem in by_name(problems, "problem").items()}
+        self.learners = {str(name): learner for name, learner in by_name(learners, "learner").items()}
         for name, learner in self.learners.items():
             for each in learner.values() if isinstance(learner, Mapping) else [learner]:
                 check.instance(each, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
-        self.horizons = {name: numbers(of_problem(horizons, name), "horizons", 1) for name in self.sources}
-        self.seeds = numbers(seeds, "seeds", 0)
+        self.horizons = {name: whole_numbers(of_problem(horizons, name), "horizons", 1) for name in self.sources}
+        self.seeds = whole_numbers(seeds, "seeds", 0)
         self.tol = tol
         self.out = None if out is None else Path(out)
         self.store = Memory() if out is None else Store(Path(out) / "store")
-        self._shared = False  # whether other processes play in turn with this one, and find the comparators
+        self._shared = False  # whether other processes play too, one at a time, and others find the comparators
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
 
     @functools.cached_property
@@ -109,7 +107,7 @@ class Study:
         stored = self.store.keys("game")
         return [game for game in self.plan if game.key not in stored]
 
-    def run(self, *, quiet: bool = False, backwards: bool = False, share: Share | None = None) -> "Study":
+    def run(self, *, quiet: bool = False, backwards: bool = False, share: Stripe | None = None) -> "Study":
         """Play what is not stored yet. Two processes, one of them `backwards`, meet in the middle.
 
         With a `share`, only the games of some learners, in turn with other processes, while still others find
@@ -120,18 +118,18 @@ class Study:
             missing = [game for game in missing if game.learner in share.of(self.learners)]
         self._shared = share is not None
         with Reporter(sum(game.horizon for game in missing), quiet) as reporter:
-            for part in ahead(parts(self, missing, reporter)):
+            for part in prefetch(parts(self, missing, reporter)):
                 self._run_part(part, reporter)
         return self
 
-    def compare(self, share: Share) -> None:
+    def compare(self, share: Stripe) -> None:
         """Find comparators for some seeds, and play nothing. Each process begins with another horizon, so that it finds
         most of the others compiled."""
         for name, source in self.sources.items():
-            with blamed(name):
+            with naming_problem(name):
                 drawn = {seed: source.draw(seed, max(self.horizons[name])) for seed in share.of(self.seeds)}
             horizons = self.horizons[name]
-            first = share.first * len(horizons) // share.among
+            first = share.first * len(horizons) // share.step
             keys = self._comparator_keys(name, drawn, horizons[first:] + horizons[:first])
             self._comparators(name, drawn, keys, Reporter(0, quiet=True))
 
@@ -157,10 +155,10 @@ class Study:
 
     def _stored(self):
         plan = pl.DataFrame(self.plan, schema=Planned._fields, orient="row")
-        rows = together([self.store.read("game"), refused_rows(self.refused)])
-        if not len(rows):
+        stored = together([self.store.read("game"), rows.refused_rows(self.refused)])
+        if not len(stored):
             raise LabError("no game was played yet; call run() first")
-        return plan.join(rows, on="key", how="inner", maintain_order="left")
+        return plan.join(stored, on="key", how="inner", maintain_order="left")
 
     def _key(self, *parts):
         random = jax.config.jax_default_prng_impl, jax.config.jax_threefry_partitionable  # pyright: ignore
@@ -176,7 +174,7 @@ class Study:
             missing = {which: key for which, key in wanted.items() if which not in found and key in known}
             found.update(self._comparators(part.problem, part.drawn, missing, reporter))
 
-        for learner, seeds in part.ready:
+        for learner, seeds in part.order:
             for played in self._played(part.problem, learner, part.keys[learner, seeds], part.stacked(seeds), reporter):
                 find(self.store.keys("comparator") if self._shared else set(wanted.values()))
                 waiting = self._keep(waiting + played, found)
@@ -194,25 +192,25 @@ class Study:
             if self.store.keys("game") >= wanted:  # by another process
                 continue
             try:
-                records = batch.play_together(self.learner(learner, name), horizons, self._turn)
+                records = batch.play_together(self.learner(learner, name), horizons, self._device_lock)
             except Exception as error:  # the learner's own, or the problem's: the others go on
-                self.refused |= dict.fromkeys(wanted, told(error))
+                self.refused |= dict.fromkeys(wanted, error_text(error))
                 continue
             yield [(T, keys[T], record) for T, record in zip(horizons, records)]
 
-    def _turn(self):
-        return turn(self.out) if self._shared and self.out is not None else contextlib.nullcontext()
+    def _device_lock(self):
+        return device_lock(self.out) if self._shared and self.out is not None else contextlib.nullcontext()
 
     def _keep(self, played, found):
         """Store games whose comparators are found; returns the others."""
-        rows, others = [], []
+        ready, others = [], []
         for T, keys, record in played:
             if all((seed, T) in found for seed in keys):
-                rows.append(game_rows(keys.values(), record, [found[seed, T] for seed in keys]))
+                ready.append(rows.game_rows(keys.values(), record, [found[seed, T] for seed in keys]))
             else:
                 others.append((T, keys, record))
-        if rows:
-            self.store.append("game", pl.concat(rows))
+        if ready:
+            self.store.append("game", pl.concat(ready))
         return others
 
     def _comparator_keys(self, name, seeds, horizons):
@@ -222,7 +220,7 @@ class Study:
     def _comparators(self, name, drawn, keys, reporter):
         """By seed and horizon, from the store where they are there."""
 
-        def told(horizon):
+        def report(horizon):
             reporter.now(f"{name}: best decision in hindsight, T = {horizon}")
 
-        return comparators(self.store, keys, drawn, self.tol, told)
+        return comparators(self.store, keys, drawn, self.tol, report)

@@ -21,7 +21,7 @@ def comparators(
     keys: Mapping[Which, str],
     drawn: Mapping[int, Drawn],
     tol: float,
-    told: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> dict[Which, Comparator | str]:
     """By seed and horizon, from the store where they are there; a text is the reason why there is none."""
     stored = {}
@@ -33,7 +33,7 @@ def comparators(
         for seed, key in here.items():
             if key in stored:
                 continue
-            told(horizon)
+            report(horizon)
             try:
                 found = drawn[seed].comparator(horizon, tol)
             except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
