@@ -3,12 +3,14 @@
 import errno
 import functools
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import filelock
 import jax
@@ -389,6 +391,26 @@ def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
     assert study.table().equals(finished.table())
     played.clear()
     assert small(tmp_path).run(quiet=True).table().equals(finished.table()) and not played
+
+
+STORED = Path(__file__).parent / "stored"
+"""Two games that cocoax 0.1.0 stored before its modules moved, with JAX 0.10.2, on the CPU, in float64."""
+
+
+def test_a_study_of_the_version_before_goes_on(tmp_path, finished, monkeypatch):
+    shutil.copytree(STORED, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(jax, "__version__", "0.10.2")
+    learners = {"OCG": LEARNERS["OCG"]}
+    with jax.enable_x64(True):
+        old = small(tmp_path, learners=learners, horizons=[8], seeds=range(2))
+        assert not old.missing()
+        longer = small(tmp_path, learners=learners)
+        assert {(game.horizon, game.seed) for game in longer.missing()} == {(8, 2), (20, 0), (20, 1), (20, 2)}
+        longer.run(quiet=True)
+    expected = finished.table().filter(learner="OCG")
+    assert longer.table().columns == expected.columns
+    for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gap"):
+        np.testing.assert_allclose(longer.table()[figure], expected[figure], rtol=1e-9, atol=1e-9)
 
 
 SCRIPT = """
