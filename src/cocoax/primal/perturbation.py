@@ -6,7 +6,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.random import threefry2x32_p, threefry_2x32
+from jax.extend.random import threefry_2x32
 
 from .. import theory
 from ..core import tree
@@ -57,8 +57,8 @@ def _bits(key, count):
     data, counters = jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)
     if count % 2:
         return threefry_2x32(data, counters)
-    # the same words, in a form that XLA splits over devices: each draws its own rows
-    return jnp.stack(threefry2x32_p.bind(*data, *counters.reshape(2, -1))).reshape(-1)
+    # the same words; XLA splits a batch of pairs over devices, so that each draws its own rows
+    return jax.vmap(threefry_2x32, (None, 1), 1)(data, counters.reshape(2, -1)).reshape(-1)
 
 
 class Cube(AbstractPerturbation):
