@@ -343,8 +343,8 @@ def test_a_broken_dual_is_told_its_rule(cls, sentence):
 class Greedy(primal.OGD):
     """Forgets the projection."""
 
-    def step(self, domain, state, revealed, next_scale, *, key):
-        stepped, cost = super().step(domain, state, revealed, next_scale, key=key)
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        stepped, cost = super().step(domain, state, revealed, next_bounds, key=key)
         return eqx.tree_at(lambda s: s.point, stepped, jax.tree.map(lambda leaf: 2 * leaf, stepped.point)), cost
 
 

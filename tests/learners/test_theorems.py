@@ -400,8 +400,8 @@ class OneShot(primal.AbstractPrimal):
     def decision(self, state):
         return self.ftpl.decision(state.inner)
 
-    def step(self, domain, state, revealed, next_scale, *, key):
-        inner, cost = self.ftpl.step(domain, state.inner, revealed, next_scale, key=state.coin)
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        inner, cost = self.ftpl.step(domain, state.inner, revealed, next_bounds, key=state.coin)
         return _OneShotState(inner, state.coin), cost
 
     def restart(self, domain, state, scale, *, key):

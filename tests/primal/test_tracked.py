@@ -284,7 +284,7 @@ def test_norm_steps(power):
 def test_constant_steps_are_the_number_or_come_from_the_scale():
     gradients, points = sequence()
     np.testing.assert_array_equal(run(steps.Constant(0.25), gradients, points), -0.25 * gradients)
-    scale = cx.primal.Scale(jnp.asarray(3.0), jnp.asarray(0.0), jnp.asarray(16), 16)
+    scale = cx.primal.RoundBounds(jnp.asarray(3.0), jnp.asarray(0.0), jnp.asarray(16), 16)
     expected = -DIAMETER / (3 * 16**0.75) * gradients
     np.testing.assert_allclose(run(steps.Constant(), gradients, points, scale), expected, rtol=1e-12)
 

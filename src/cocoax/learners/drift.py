@@ -32,7 +32,7 @@ class AbstractDriftPlusPenalty(AbstractPrimalDual):
     def rule(self, problem, horizon):
         return VirtualQueue(self.tuning(horizon.astype(float))[0])
 
-    def scale(self, problem):
+    def bounds(self, problem):
         return with_steps(problem, lambda T: 1 / (2 * self.tuning(T)[1]))
 
 
@@ -135,7 +135,7 @@ class YuNeely(AbstractPrimalDual):
     def rule(self, problem, horizon):
         return FlooredQueue(horizon.astype(float) ** 0.25)
 
-    def scale(self, problem):
+    def bounds(self, problem):
         square = max(problem.constraints, 1) * lipschitz(problem, "YuNeely") ** 2
         return with_steps(problem, lambda T: 1 / ((square + 1) * T**0.5))
 
@@ -143,17 +143,17 @@ class YuNeely(AbstractPrimalDual):
 class _Mirror(OGD):
     """OGD's step in the geometry of the domain: entropic, with a little mixing, on a probability simplex."""
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         if not isinstance(domain, ProbabilitySimplex):
-            return super().step(domain, state, revealed, next_scale, key=key)
+            return super().step(domain, state, revealed, next_bounds, key=key)
         gradient, kind = revealed.gradient(revealed.played), tree.dtype(state.point)
-        horizon = next_scale.horizon.astype(kind)
-        rate = (domain.diameter(2) / (next_scale.lipschitz * horizon**0.5)).astype(kind)
+        horizon = next_bounds.horizon.astype(kind)
+        rate = (domain.diameter(2) / (next_bounds.lipschitz * horizon**0.5)).astype(kind)
         total = domain.total.astype(kind)
         mixed = (1 - 1 / horizon) * state.point + total / (horizon * domain.n)
         logits = jnp.log(mixed) - rate * gradient
         shares = jnp.exp(logits - logits.max())
-        state = self.init(domain, next_scale, start=total * shares / shares.sum(), key=key)
+        state = self.init(domain, next_bounds, start=total * shares / shares.sum(), key=key)
         return state, cost(gradient_calls=1, finite=tree.all_finite(gradient))
 
 
@@ -185,5 +185,5 @@ class DPPMirror(AbstractPrimalDual):
     def rule(self, problem, horizon):
         return VirtualQueue(horizon.astype(float) ** 0.5)
 
-    def scale(self, problem):
+    def bounds(self, problem):
         return with_steps(problem, lambda T: 1 / T)

@@ -11,7 +11,7 @@ from ..core.facts import Facts
 from ..dual.hard import Hard
 from ..dual.penalty import Penalty
 from ..dual.regularized_ascent import RegularizedAscent
-from ..primal.base import Scale
+from ..primal.base import RoundBounds
 from ..primal.ofw import OFW
 from .base import parameter, positive_parameter
 from .primal_dual import AbstractPrimalDual
@@ -26,14 +26,14 @@ class _FrankWolfe(AbstractPrimalDual):
     def _lipschitz(self, problem) -> Any:
         return problem.constants(2, ("lipschitz",), type(self).__name__).lipschitz
 
-    def scale(self, problem):
+    def bounds(self, problem):
         lipschitz = self._lipschitz(problem)
 
-        def scale(weights, horizon, capacity):
+        def bounds(weights, horizon, capacity):
             level = horizon.astype(float) ** self.beta
-            return Scale(lipschitz * level, jnp.asarray(jnp.inf), horizon, capacity)
+            return RoundBounds(lipschitz * level, jnp.asarray(jnp.inf), horizon, capacity)
 
-        return scale
+        return bounds
 
 
 class PDOFW(_FrankWolfe):

@@ -59,7 +59,7 @@ class YuanLamperski(AbstractPrimalDual):
         square = max(problem.constraints, 1) * lipschitz(problem, "YuanLamperski") ** 2
         return Penalty(2 * square * self._step(problem, horizon.astype(float)))
 
-    def scale(self, problem):
+    def bounds(self, problem):
         return with_steps(problem, lambda T: self._step(problem, T))
 
 

@@ -17,7 +17,7 @@ from ..errors import LearnerError
 from ..primal.ada_ofw import AdaOFW
 from ..primal.adaptive import AbstractAdaptive
 from .base import positive_parameter
-from .primal_dual import AbstractPrimalDual, scaled_by_weights
+from .primal_dual import AbstractPrimalDual, bounds_by_weights
 
 
 def _adaptive(base, who, *, surely):
@@ -44,8 +44,8 @@ class _Lyapunov(AbstractPrimalDual):
         needs = tuple(dict.fromkeys(("lipschitz", *needs, *self.primal.needs)))
         return problem.constants(self.primal.norm, needs, f"{type(self).__name__} with {type(self.primal).__name__}")
 
-    def scale(self, problem):
-        return scaled_by_weights(self._known(problem))
+    def bounds(self, problem):
+        return bounds_by_weights(self._known(problem))
 
     def _growth(self, problem, horizon):
         """C, with which the regret after t rounds is at most C sqrt(sum of H_s^2)."""

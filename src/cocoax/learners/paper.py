@@ -14,7 +14,7 @@ from ..core.facts import Facts
 from ..dual.base import AbstractDual
 from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
-from ..primal.base import AbstractPrimal, Scale
+from ..primal.base import AbstractPrimal, RoundBounds
 from ..primal.mfw import MFW
 from ..theory.traced_powers import ceil_power
 from .base import (
@@ -28,7 +28,7 @@ from .base import (
     point_played,
     positive_parameter,
 )
-from .primal_dual import AbstractPrimalDual, scaled_by_weights
+from .primal_dual import AbstractPrimalDual, bounds_by_weights
 
 
 class _BlocksState(eqx.Module):
@@ -119,8 +119,8 @@ class Blocks(AbstractLearner):
         rule = self._tuned(problem, horizon.rounds, block)
         start = first_decision(problem, start)
         dual = rule.init(problem.constraints, tree.dtype(start))
-        scale = scaled_by_weights(self._known(problem))(rule.forecast(dual), block, capacity)
-        primal = self.primal.init(problem.domain, scale, start=start, key=jax.random.fold_in(key, 0))
+        bounds = bounds_by_weights(self._known(problem))(rule.forecast(dual), block, capacity)
+        primal = self.primal.init(problem.domain, bounds, start=start, key=jax.random.fold_in(key, 0))
         one = jnp.ones((), jnp.int32)
         block_sum = jnp.zeros(problem.constraints, tree.dtype(start))
         return _BlocksState(primal, dual, rule, block_sum, horizon.rounds, block, capacity, one, key)
@@ -129,7 +129,7 @@ class Blocks(AbstractLearner):
         return self.primal.decision(state.primal)
 
     def observe(self, problem, state, round, *, played=None):
-        rule, scale_for = state.rule, scaled_by_weights(self._known(problem))
+        rule, bounds_for = state.rule, bounds_by_weights(self._known(problem))
         played = point_played(played, self.decision(state))
         weights = rule.forecast(state.dual)
         loss, values, pull = problem.linearize(played, round)
@@ -138,15 +138,15 @@ class Blocks(AbstractLearner):
 
         first = (state.round - 1) // state.block * state.block  # rounds before this block
         length = jnp.clip(state.horizon - first, 1, state.block)
-        scale = scale_for(weights, length, state.block_capacity)
-        primal, step_cost = self.primal.step(problem.domain, state.primal, revealed, scale, key=step_key)
+        bounds = bounds_for(weights, length, state.block_capacity)
+        primal, step_cost = self.primal.step(problem.domain, state.primal, revealed, bounds, key=step_key)
         block_sum = state.block_sum + values
 
         def end_block():
             _, dual = rule.weigh(state.dual, block_sum, lambda: gradient_norms(problem, round, played))
             length = jnp.clip(state.horizon - state.round, 1, state.block)
-            scale = scale_for(rule.forecast(dual), length, state.block_capacity)
-            restarted, restart_cost = self.primal.restart(problem.domain, primal, scale, key=restart_key)
+            bounds = bounds_for(rule.forecast(dual), length, state.block_capacity)
+            restarted, restart_cost = self.primal.restart(problem.domain, primal, bounds, key=restart_key)
             return restarted, dual, jnp.zeros_like(block_sum), step_cost + restart_cost
 
         primal, dual, block_sum, total_cost = jax.lax.cond(
@@ -203,16 +203,16 @@ class PDMFW(AbstractPrimalDual):
     def _known(self, problem):
         return problem.constants(self.primal.norm, ("lipschitz", "smoothness"), "PDMFW")
 
-    def scale(self, problem):
+    def bounds(self, problem):
         """The same all game: the bound for which MFW's own perturbations are as large as the theorem's."""
         known, dimension, noise = self._known(problem), problem.domain.dimension, self.primal.noise
 
-        def scale(weights, horizon, capacity):
+        def bounds(weights, horizon, capacity):
             level = theory.pdmfw_level(horizon.astype(float), self.beta)
             margin = theory.pdmfw_size(level, 1.0, dimension, noise.name) / noise.size(1.0, horizon, dimension)
-            return Scale(margin * known.lipschitz, jnp.asarray(known.smoothness), horizon, capacity)
+            return RoundBounds(margin * known.lipschitz, jnp.asarray(known.smoothness), horizon, capacity)
 
-        return scale
+        return bounds
 
     def rule(self, problem, horizon):
         domain, noise = problem.domain, self.primal.noise

@@ -13,7 +13,7 @@ from ..core import check, tree
 from ..core.facts import Facts
 from ..dual.base import AbstractDual, Weights
 from ..errors import LearnerError
-from ..primal.base import AbstractPrimal, Scale
+from ..primal.base import AbstractPrimal, RoundBounds
 from ..problem.problem import Problem, Regularity
 from .base import AbstractLearner, Moved, Reveal, first_decision, gradient_norms, outcome, planned, point_played
 
@@ -29,7 +29,7 @@ class _State(eqx.Module):
 
 
 class AbstractPrimalDual(AbstractLearner):
-    """A primal and a dual that both move every round. What differs is how they are tuned: `rule` and `scale`."""
+    """A primal and a dual that both move every round. What differs is how they are tuned: `rule` and `bounds`."""
 
     primal: eqx.AbstractVar[Any]
 
@@ -38,7 +38,7 @@ class AbstractPrimalDual(AbstractLearner):
         """The dual's rule for a game of `horizon` rounds."""
 
     @abc.abstractmethod
-    def scale(self, problem: Problem) -> Callable[[Weights, Array, int], Scale]:
+    def bounds(self, problem: Problem) -> Callable[[Weights, Array, int], RoundBounds]:
         """(weights, horizon, capacity) -> what the primal is told before a round with these weights."""
 
     @property
@@ -49,8 +49,8 @@ class AbstractPrimalDual(AbstractLearner):
         plan = planned(horizon, type(self).__name__)
         start, rule = first_decision(problem, start), self.rule(problem, plan.rounds)
         dual = rule.init(problem.constraints, tree.dtype(start))
-        scale = self.scale(problem)(rule.forecast(dual), plan.rounds, plan.capacity)
-        primal = self.primal.init(problem.domain, scale, start=start, key=jax.random.fold_in(key, 0))
+        bounds = self.bounds(problem)(rule.forecast(dual), plan.rounds, plan.capacity)
+        primal = self.primal.init(problem.domain, bounds, start=start, key=jax.random.fold_in(key, 0))
         return _State(primal, dual, rule, plan.rounds, plan.capacity, jnp.ones((), jnp.int32), key)
 
     def decision(self, state):
@@ -61,9 +61,9 @@ class AbstractPrimalDual(AbstractLearner):
         loss, values, pull = problem.linearize(played, round)
         weights, dual = rule.weigh(state.dual, values, lambda: gradient_norms(problem, round, played))
         revealed = Reveal(problem, round, weights, played, pull)
-        scale = self.scale(problem)(rule.forecast(dual), state.horizon, state.capacity)
+        bounds = self.bounds(problem)(rule.forecast(dual), state.horizon, state.capacity)
         key = jax.random.fold_in(state.key, state.round)
-        primal, cost = self.primal.step(problem.domain, state.primal, revealed, scale, key=key)
+        primal, cost = self.primal.step(problem.domain, state.primal, revealed, bounds, key=key)
         dual = rule.settle(dual, Moved(revealed, values, self.primal.decision(primal)))
         left = self.rounds_left(state)
         state = _State(primal, dual, rule, state.horizon, state.capacity, state.round + 1, state.key)
@@ -108,19 +108,19 @@ class PrimalDual(AbstractPrimalDual):
     def rule(self, problem, horizon):
         return self.dual
 
-    def scale(self, problem):
-        return scaled_by_weights(problem.constants(self.primal.norm, self.primal.needs, type(self.primal).__name__))
+    def bounds(self, problem):
+        return bounds_by_weights(problem.constants(self.primal.norm, self.primal.needs, type(self.primal).__name__))
 
 
-def scaled_by_weights(known: Regularity | None):
+def bounds_by_weights(known: Regularity | None):
     """D and L of a weighted sum: the sum of the weights times those of its parts."""
 
     def bound(value, total):
         return jnp.full((), jnp.inf, total.dtype) if value is None else value.astype(total.dtype) * total
 
-    def scale(weights, horizon, capacity):
+    def bounds(weights, horizon, capacity):
         total = weights.total()
         lipschitz, smoothness = (None, None) if known is None else (known.lipschitz, known.smoothness)
-        return Scale(bound(lipschitz, total), bound(smoothness, total), horizon, capacity)
+        return RoundBounds(bound(lipschitz, total), bound(smoothness, total), horizon, capacity)
 
-    return scale
+    return bounds

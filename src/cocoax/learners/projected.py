@@ -12,7 +12,7 @@ from ..core.facts import Facts
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.regularized_ascent import RegularizedAscent
-from ..primal.base import Scale, cost
+from ..primal.base import RoundBounds, cost
 from ..primal.ogd import OGD
 from ..problem.problem import Problem
 from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, point_played, positive_parameter
@@ -29,14 +29,14 @@ def with_steps(problem: Problem, step: Callable[[Any], Any]):
     width = problem.domain.diameter(2)
     width = jnp.where(width > 0, width, 1.0)
 
-    def scale(weights, horizon, capacity):
+    def bounds(weights, horizon, capacity):
         rounds = horizon.astype(float)
-        return Scale(width / (step(rounds) * rounds**0.5), jnp.asarray(jnp.inf), horizon, capacity)
+        return RoundBounds(width / (step(rounds) * rounds**0.5), jnp.asarray(jnp.inf), horizon, capacity)
 
-    return scale
+    return bounds
 
 
-class AbstractAnytime(AbstractPrimalDual):
+class AbstractRetuned(AbstractPrimalDual):
     """Tuned anew in every round t, as for a game of t rounds; needs no horizon."""
 
     def init(self, problem, *, key, horizon=None, start=None):
@@ -92,12 +92,12 @@ class PDOGD(AbstractPrimalDual):
         theta = 6 * max(problem.constraints, 1) * step * self.theta_scale
         return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
 
-    def scale(self, problem):
+    def bounds(self, problem):
         step = problem.domain.diameter(2) / lipschitz(problem, "PDOGD")
         return with_steps(problem, lambda T: step * T ** (-0.5 - self.beta))
 
 
-class AdaptivePDOGD(AbstractAnytime):
+class AdaptivePDOGD(AbstractRetuned):
     r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016).
 
     As `PDOGD` with $\eta_t=\frac{R}{Dt^\beta}$, $\theta_t=\frac{6RD}{t^\beta}$, $\mu_t=\frac{1}{\theta_t(t+1)}$ and
@@ -125,7 +125,7 @@ class AdaptivePDOGD(AbstractAnytime):
         theta = 6 * max(problem.constraints, 1) * width * horizon.astype(float) ** -self.beta
         return RegularizedAscent(theta, 1 / (theta * (horizon + 1)))
 
-    def scale(self, problem):
+    def bounds(self, problem):
         step = problem.domain.diameter(2) / lipschitz(problem, "AdaptivePDOGD")
         return with_steps(problem, lambda t: step * t**-self.beta)
 

@@ -11,15 +11,15 @@ from ..dual.base import Weights
 from ..dual.bounded_ascent import BoundedAscent
 from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
-from ..primal.base import AbstractPrimal, Scale
+from ..primal.base import AbstractPrimal, RoundBounds
 from ..primal.meta_ogd import MetaOGD
 from ..primal.ogd import OGD
 from .base import parameter, positive_parameter
-from .primal_dual import AbstractPrimalDual, scaled_by_weights
-from .projected import AbstractAnytime, lipschitz, with_steps
+from .primal_dual import AbstractPrimalDual, bounds_by_weights
+from .projected import AbstractRetuned, lipschitz, with_steps
 
 
-class Valls(AbstractAnytime):
+class Valls(AbstractRetuned):
     r"""Primal-dual proximal gradient (Valls, Iosifidis, Leith, Tassiulas, AISTATS 2020), for any horizon.
 
     $x_{t+1} = \Pi_X\left(x_t - \frac{R}{Dt^\epsilon}(\nabla f_t + \lambda_t\nabla g_t)\right),\qquad
@@ -49,7 +49,7 @@ class Valls(AbstractAnytime):
         width = problem.domain.diameter(2) * lipschitz(problem, "Valls")
         return BoundedAscent(jnp.inf, horizon.astype(float) ** -self.epsilon / width)
 
-    def scale(self, problem):
+    def bounds(self, problem):
         step = problem.domain.diameter(2) / lipschitz(problem, "Valls")
         return with_steps(problem, lambda t: step * t**-self.epsilon)
 
@@ -103,14 +103,14 @@ class Castiglioni(AbstractPrimalDual):
         bound = jnp.asarray(self._known(problem).constraint_bound)
         return BoundedAscent(1 / self.slater, 1 / (self.slater * bound * horizon.astype(float) ** 0.5))
 
-    def scale(self, problem):
-        bounds = scaled_by_weights(self._known(problem))
+    def bounds(self, problem):
+        of_sum = bounds_by_weights(self._known(problem))
 
-        def scale(weights, horizon, capacity):
+        def bounds(weights, horizon, capacity):
             most = jnp.full_like(weights.constraint, 1 / self.slater)
-            return bounds(Weights(weights.loss, most), horizon, capacity)
+            return of_sum(Weights(weights.loss, most), horizon, capacity)
 
-        return scale
+        return bounds
 
 
 class OSPHG(AbstractPrimalDual):
@@ -152,6 +152,6 @@ class OSPHG(AbstractPrimalDual):
         theta = 12 * max(problem.constraints, 1) * width * self.theta_scale / horizon.astype(float) ** 0.5
         return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
 
-    def scale(self, problem):
+    def bounds(self, problem):
         bound = lipschitz(problem, "OSPHG")
-        return lambda weights, horizon, capacity: Scale(bound, jnp.asarray(jnp.inf), horizon, capacity)
+        return lambda weights, horizon, capacity: RoundBounds(bound, jnp.asarray(jnp.inf), horizon, capacity)

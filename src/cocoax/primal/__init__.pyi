@@ -4,6 +4,7 @@ from .ada_ofw import AdaOFW as AdaOFW
 from .adagrad import AdaGrad as AdaGrad
 from .adaptive import AbstractAdaptive as AbstractAdaptive
 from .base import AbstractPrimal as AbstractPrimal
+from .base import RoundBounds as RoundBounds
 from .base import Scale as Scale
 from .ftpl import FTPL as FTPL
 from .loo_bogd import LOOBOGD as LOOBOGD

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from .. import theory
 from ..core.facts import Facts
 from .adaptive import AbstractAdaptive
-from .base import Scale
+from .base import RoundBounds
 from .meta import AbstractMeta
 from .mfw import MFW
 
@@ -52,26 +52,26 @@ class AdaMFW(AbstractAdaptive):
     def _constants(self, domain):
         return theory.constants.adamfw(domain.diameter(2), domain.dimension)
 
-    def init(self, domain, scale, *, start, key, warm=None):
-        squares = jnp.square(scale.lipschitz)
+    def init(self, domain, bounds, *, start, key, warm=None):
+        squares = jnp.square(bounds.lipschitz)
         warm = None if warm is None else warm.meta
-        return _State(self.meta.init(domain, _told(scale, squares), start=start, key=key, warm=warm), squares)
+        return _State(self.meta.init(domain, _grown(bounds, squares), start=start, key=key, warm=warm), squares)
 
     def decision(self, state):
         return self.meta.decision(state.meta)
 
-    def step(self, domain, state, revealed, next_scale, *, key):
-        squares = state.squares + jnp.square(next_scale.lipschitz)
-        meta, cost = self.meta.step(domain, state.meta, revealed, _told(next_scale, squares), key=key)
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        squares = state.squares + jnp.square(next_bounds.lipschitz)
+        meta, cost = self.meta.step(domain, state.meta, revealed, _grown(next_bounds, squares), key=key)
         return _State(meta, squares), cost
 
-    def restart(self, domain, state, scale, *, key):
-        squares = jnp.square(scale.lipschitz)
-        meta, cost = self.meta.restart(domain, state.meta, _told(scale, squares), key=key)
+    def restart(self, domain, state, bounds, *, key):
+        squares = jnp.square(bounds.lipschitz)
+        meta, cost = self.meta.restart(domain, state.meta, _grown(bounds, squares), key=key)
         return _State(meta, squares), cost
 
 
-def _told(scale: Scale, squares) -> Scale:
-    """The scale for which MFW, whose radius is D sqrt(kappa T), draws from a ball of radius sqrt(2 kappa squares)."""
-    bound = jnp.sqrt(2 * squares / scale.horizon.astype(squares.dtype))
-    return Scale(bound, scale.smoothness, scale.horizon, scale.capacity)
+def _grown(bounds: RoundBounds, squares) -> RoundBounds:
+    """The bounds with which MFW, whose radius is D sqrt(kappa T), draws from a ball of radius sqrt(2 kappa squares)."""
+    bound = jnp.sqrt(2 * squares / bounds.horizon.astype(squares.dtype))
+    return RoundBounds(bound, bounds.smoothness, bounds.horizon, bounds.capacity)

@@ -47,16 +47,16 @@ class AdaOFW(AbstractAdaptive):
     def _constants(self, domain):
         return theory.constants.adaofw(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
         return _State(start, start, tree.zeros_like(start), jnp.zeros((), tree.dtype(start)), vertex)
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         kind = tree.dtype(state.point)
-        horizon = next_scale.horizon.astype(kind)
+        horizon = next_bounds.horizon.astype(kind)
         gradient = revealed.gradient(revealed.played)
         total, squares = tree.add(state.total, gradient), state.squares + tree.dot(gradient, gradient)
         beta = jnp.sqrt(2 * squares) * horizon**0.25 / domain.diameter(2)
@@ -66,5 +66,5 @@ class AdaOFW(AbstractAdaptive):
         state = _State(vertex.mix(state.point, sigma), state.anchor, total, squares.astype(kind), vertex)
         return state, cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key, warm=state), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key, warm=state), cost()

@@ -44,18 +44,18 @@ class AdaGrad(AbstractAdaptive):
     def _constants(self, domain):
         return theory.constants.adagrad(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         return _State(start, jnp.zeros((), tree.dtype(start)))
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         squares = state.squares + tree.dot(gradient, gradient)
         rate = domain.diameter(2) / jnp.sqrt(2 * jnp.where(squares > 0, squares, 1))
         point = domain.project(tree.sub(state.point, tree.scale(rate, gradient)))
         return _State(point, squares), cost(gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key), cost()

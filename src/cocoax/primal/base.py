@@ -16,13 +16,16 @@ from ..errors import LearnerError
 from ..theory import Constants
 
 
-class Scale(eqx.Module):
+class RoundBounds(eqx.Module):
     """What is known before a round: bounds on the next loss h, and how long the run is."""
 
     lipschitz: Float[Array, ""]  # |grad h| in the primal's norm
     smoothness: Float[Array, ""]
     horizon: Int[Array, ""]  # rounds of this run (a block's length in Algorithm 1); traced
     capacity: int = eqx.field(static=True)  # the largest horizon that arrays must hold
+
+
+Scale = RoundBounds  # its old name
 
 
 class Cost(eqx.Module):
@@ -124,7 +127,7 @@ class AbstractPrimal(eqx.Module):
     def _constants(self, domain: AbstractDomain) -> Constants: ...
 
     @abc.abstractmethod
-    def init(self, domain: AbstractDomain, scale: Scale, *, start: Point, key, warm=None) -> Any:
+    def init(self, domain: AbstractDomain, bounds: RoundBounds, *, start: Point, key, warm=None) -> Any:
         """The state before the first round. `warm` is an earlier state whose LMO answers are good guesses."""
 
     @abc.abstractmethod
@@ -132,9 +135,11 @@ class AbstractPrimal(eqx.Module):
         """The next decision."""
 
     @abc.abstractmethod
-    def step(self, domain: AbstractDomain, state, revealed: Revealed, next_scale: Scale, *, key) -> tuple[Any, Cost]:
+    def step(
+        self, domain: AbstractDomain, state, revealed: Revealed, next_bounds: RoundBounds, *, key
+    ) -> tuple[Any, Cost]:
         """Learn from the revealed loss and prepare the next decision."""
 
     @abc.abstractmethod
-    def restart(self, domain: AbstractDomain, state, scale: Scale, *, key) -> tuple[Any, Cost]:
+    def restart(self, domain: AbstractDomain, state, bounds: RoundBounds, *, key) -> tuple[Any, Cost]:
         """Forget the past, keep the current decision as the new start, and keep LMO guesses."""

@@ -43,25 +43,25 @@ class FTPL(AbstractPrimal):
     def _constants(self, domain):
         return theory.constants.ftpl(self.noise.diameter(domain), domain.dimension, self.noise.name)
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         guess = first_guess(domain, start) if warm is None else warm.vertex
         total = tree.zeros_like(start)
-        return _State(total, self._lead(domain, total, scale, guess, key))
+        return _State(total, self._lead(domain, total, bounds, guess, key))
 
     def decision(self, state):
         return state.vertex.dense()
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
-        vertex = self._lead(domain, total, next_scale, state.vertex, key)
+        vertex = self._lead(domain, total, next_bounds, state.vertex, key)
         finite = tree.all_finite(gradient)
         return _State(total, vertex), cost(lmo_calls=1, gradient_calls=1, finite=finite)
 
-    def restart(self, domain, state, scale, *, key):
+    def restart(self, domain, state, bounds, *, key):
         start = self.decision(state)
-        return self.init(domain, scale, start=start, key=key, warm=state), cost(lmo_calls=1)
+        return self.init(domain, bounds, start=start, key=key, warm=state), cost(lmo_calls=1)
 
-    def _lead(self, domain, total, scale, guess, key):
-        size = self.noise.size(scale.lipschitz, scale.horizon, domain.dimension)
+    def _lead(self, domain, total, bounds, guess, key):
+        size = self.noise.size(bounds.lipschitz, bounds.horizon, domain.dimension)
         return domain.lmo(tree.add(total, tree.scale(size, self.noise.draw(key, total))), guess)

@@ -53,21 +53,21 @@ class LOOBOGD(AbstractPrimal):
     def _constants(self, domain):
         return theory.constants.loo_bogd(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
         return _State(start, start, tree.zeros_like(start), vertex, jnp.zeros((), jnp.int32))
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         block_sum, in_block = tree.add(state.block_sum, gradient), state.in_block + 1
-        block = ceil_power(next_scale.horizon, Fraction(1, 2), next_scale.capacity)
+        block = ceil_power(next_bounds.horizon, Fraction(1, 2), next_bounds.capacity)
         ends = in_block >= block
-        horizon = next_scale.horizon.astype(tree.dtype(state.point))
+        horizon = next_bounds.horizon.astype(tree.dtype(state.point))
         diameter = jnp.asarray(domain.diameter(2), horizon.dtype)
-        eta = diameter / (next_scale.lipschitz * jnp.sqrt(block * horizon))
+        eta = diameter / (next_bounds.lipschitz * jnp.sqrt(block * horizon))
         outside = tree.sub(state.outside, tree.scale(jnp.where(ends, eta, 0.0), block_sum))
         tolerance = jnp.where(ends, diameter**2 / jnp.sqrt(horizon), jnp.inf)
         point, outside, vertex, calls = close_pair(
@@ -77,8 +77,8 @@ class LOOBOGD(AbstractPrimal):
         state = _State(point, outside, block_sum, vertex, jnp.where(ends, 0, in_block))
         return state, cost(lmo_calls=calls, gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key, warm=state), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key, warm=state), cost()
 
 
 def close_pair(domain: AbstractDomain, x: Point, y: Point, tolerance, guess: AbstractVertex, *, most):

@@ -41,7 +41,7 @@ class AbstractMeta(AbstractPrimal):
         """K for the longest run."""
 
     @abc.abstractmethod
-    def steps(self, scale) -> Any:
+    def steps(self, bounds) -> Any:
         """K for this run; traced."""
 
     @abc.abstractmethod
@@ -56,31 +56,31 @@ class AbstractMeta(AbstractPrimal):
     def gradients_per_step(self) -> int:
         return 1
 
-    def perturbation_bound(self, domain, scale):
+    def perturbation_bound(self, domain, bounds):
         """The bound on gradients that perturbations are sized for."""
-        return scale.lipschitz
+        return bounds.lipschitz
 
-    def init(self, domain, scale, *, start, key, warm=None):
-        most = self.most_steps(scale.capacity)
+    def init(self, domain, bounds, *, start, key, warm=None):
+        most = self.most_steps(bounds.capacity)
         guesses = repeat(first_guess(domain, start), most) if warm is None else warm.vertices
         totals = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), start)
-        return self._lead(domain, start, totals, guesses, scale, key)
+        return self._lead(domain, start, totals, guesses, bounds, key)
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         seen_key, lead_key = jax.random.split(key)
         seen = self.estimates(self.inner_points(state.anchor, state.vertices), revealed, seen_key)
         totals = tree.add(state.totals, seen)
-        state = self._lead(domain, state.anchor, totals, state.vertices, next_scale, lead_key)
-        steps = self.steps(next_scale)
+        state = self._lead(domain, state.anchor, totals, state.vertices, next_bounds, lead_key)
+        steps = self.steps(next_bounds)
         gradients = self.gradients_per_step * steps
         return state, cost(lmo_calls=steps, gradient_calls=gradients, finite=tree.all_finite(seen))
 
-    def restart(self, domain, state, scale, *, key):
-        state = self.init(domain, scale, start=state.point, key=key, warm=state)
-        return state, cost(lmo_calls=self.steps(scale))
+    def restart(self, domain, state, bounds, *, key):
+        state = self.init(domain, bounds, start=state.point, key=key, warm=state)
+        return state, cost(lmo_calls=self.steps(bounds))
 
     def inner_points(self, anchor, vertices):
         """x^1 .. x^K, with a leading axis."""
@@ -97,11 +97,11 @@ class AbstractMeta(AbstractPrimal):
         mixed = vertices.combine(jnp.where(j <= k[..., None], of_vertex, 0))
         return jax.tree.map(lambda leaf, x: leaf + of_anchor.reshape(k.shape + (1,) * x.ndim) * x, mixed, anchor)
 
-    def _lead(self, domain, anchor, totals, guesses, scale, key):
-        bound = self.perturbation_bound(domain, scale)
-        size = self.noise.size(bound, scale.horizon, domain.dimension)
+    def _lead(self, domain, anchor, totals, guesses, bounds, key):
+        bound = self.perturbation_bound(domain, bounds)
+        size = self.noise.size(bound, bounds.horizon, domain.dimension)
         vertices = perturbed_leaders(domain, self.noise, totals, size, guesses, key, shared=False)
-        return _State(self.last_point(anchor, vertices, self.steps(scale)), anchor, totals, vertices)
+        return _State(self.last_point(anchor, vertices, self.steps(bounds)), anchor, totals, vertices)
 
 
 def _length(vertices) -> int:

@@ -47,22 +47,22 @@ class MetaOGD(AbstractPrimal):
         width = domain.diameter(2)
         return theory.Constants(1 / 2, 0.0, width, 2 * width**2)
 
-    def init(self, domain, scale, *, start, key, warm=None):
-        most = theory.inner_steps(scale.capacity)
+    def init(self, domain, bounds, *, start, key, warm=None):
+        most = theory.inner_steps(bounds.capacity)
         return _State(start, start, Dense(repeat(start, most)))
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
-        mixing, steps = MFW(), ceil_power(next_scale.horizon, Fraction(1, 2), next_scale.capacity)
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        mixing, steps = MFW(), ceil_power(next_bounds.horizon, Fraction(1, 2), next_bounds.capacity)
         gradients = jax.vmap(revealed.gradient)(mixing.inner_points(state.anchor, state.proposals))
-        rate = domain.diameter(2) / (next_scale.lipschitz * next_scale.horizon.astype(float) ** 0.5)
+        rate = domain.diameter(2) / (next_bounds.lipschitz * next_bounds.horizon.astype(float) ** 0.5)
         moved = tree.sub(state.proposals.point, tree.scale(rate, gradients))
         proposals = Dense(jax.vmap(domain.project)(moved))
         point = mixing.last_point(state.anchor, proposals, steps)
         used = cost(gradient_calls=steps, finite=tree.all_finite(gradients))
         return _State(point, state.anchor, proposals), used
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key), cost()

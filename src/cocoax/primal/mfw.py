@@ -42,8 +42,8 @@ class MFW(AbstractMeta):
     def most_steps(self, capacity):
         return theory.inner_steps(capacity)
 
-    def steps(self, scale):
-        return ceil_power(scale.horizon, Fraction(1, 2), scale.capacity)
+    def steps(self, bounds):
+        return ceil_power(bounds.horizon, Fraction(1, 2), bounds.capacity)
 
     def mixture(self, k, j):
         is_first = k == 0

@@ -65,16 +65,16 @@ class MORGFW(AbstractMeta):
             return theory.constants.morgfw(self.noise.diameter(domain), domain.dimension, self.noise.name)
         return theory.constants.morgfw_sampled(domain.diameter(2), domain.dimension)
 
-    def perturbation_bound(self, domain, scale):
+    def perturbation_bound(self, domain, bounds):
         if self.sample is None:
-            return scale.lipschitz
-        return 2**0.5 * (scale.lipschitz + scale.smoothness * domain.diameter(2))
+            return bounds.lipschitz
+        return 2**0.5 * (bounds.lipschitz + bounds.smoothness * domain.diameter(2))
 
     def most_steps(self, capacity):
         return capacity
 
-    def steps(self, scale):
-        return scale.horizon
+    def steps(self, bounds):
+        return bounds.horizon
 
     def mixture(self, k, j):
         return 1 / (k + 1), 1 / (k + 1)

@@ -44,7 +44,7 @@ class OCG(AbstractPrimal):
     def _constants(self, domain):
         return theory.constants.ocg(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
         start = domain.truncate(start)
         return _State(start, start, tree.zeros_like(start), vertex, jnp.ones((), jnp.int32))
@@ -52,10 +52,10 @@ class OCG(AbstractPrimal):
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         kind = tree.dtype(state.point)
-        horizon = next_scale.horizon.astype(kind)
-        eta = domain.diameter(2) / (2 * next_scale.lipschitz * horizon**0.75)
+        horizon = next_bounds.horizon.astype(kind)
+        eta = domain.diameter(2) / (2 * next_bounds.lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, 2 / jnp.sqrt(state.round.astype(kind)))
         direction = tree.add(tree.scale(eta, state.total), tree.scale(2.0, tree.sub(state.point, state.anchor)))
         vertex = domain.lmo(direction, state.vertex)
@@ -70,5 +70,5 @@ class OCG(AbstractPrimal):
         )
         return state, cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key, warm=state), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key, warm=state), cost()

@@ -61,7 +61,7 @@ class OFW(AbstractPrimal):
         terms = 0.5 / self.rate + self.rate / self.mixing + (self.mixing / 2) ** 0.5
         return best._replace(c1=domain.diameter(2) * jnp.maximum(terms, self.mixing**0.5))  # T < b^2: RDT
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
         start = domain.truncate(start)
         return _State(start, start, tree.zeros_like(start), vertex)
@@ -69,11 +69,11 @@ class OFW(AbstractPrimal):
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
-        horizon = next_scale.horizon.astype(tree.dtype(state.point))
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        horizon = next_bounds.horizon.astype(tree.dtype(state.point))
         rate = 0.5 * 3**0.75 if self.rate is None else self.rate.astype(horizon.dtype)
         mixing = 3**0.5 if self.mixing is None else self.mixing.astype(horizon.dtype)
-        eta = rate * domain.diameter(2) / (next_scale.lipschitz * horizon**0.75)
+        eta = rate * domain.diameter(2) / (next_bounds.lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, mixing / jnp.sqrt(horizon))
         gradient = revealed.gradient(revealed.played)
         total = domain.truncate(tree.add(state.total, gradient))
@@ -83,5 +83,5 @@ class OFW(AbstractPrimal):
         state = _State(domain.truncate(vertex.mix(state.point, sigma)), state.anchor, total, vertex)
         return state, cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key, warm=state), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key, warm=state), cost()

@@ -34,17 +34,17 @@ class OGD(AbstractPrimal):
     def _constants(self, domain):
         return theory.constants.ogd(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         return _State(start)
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
-        rate = domain.diameter(2) / (next_scale.lipschitz * next_scale.horizon.astype(float) ** 0.5)
+        rate = domain.diameter(2) / (next_bounds.lipschitz * next_bounds.horizon.astype(float) ** 0.5)
         point = domain.project(tree.sub(state.point, tree.scale(rate, gradient)))
         return _State(point), cost(gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
+    def restart(self, domain, state, bounds, *, key):
         return state, cost()

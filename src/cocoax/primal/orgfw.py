@@ -42,14 +42,14 @@ class ORGFW(AbstractPrimal):
     def _constants(self, domain):
         return theory.constants.orgfw(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         vertex = first_guess(domain, start) if warm is None else warm.vertex
         return _State(start, start, tree.zeros_like(start), vertex, jnp.ones((), jnp.int32))
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         step = 1 / (state.round.astype(tree.dtype(state.point)) + 1)
         is_first = state.round == 1
         gradient = revealed.gradient(revealed.played)
@@ -60,5 +60,5 @@ class ORGFW(AbstractPrimal):
         finite = tree.all_finite(momentum)
         return state, cost(lmo_calls=1, gradient_calls=jnp.where(is_first, 1, 2), finite=finite)
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.point, key=key, warm=state), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.point, key=key, warm=state), cost()

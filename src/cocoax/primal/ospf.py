@@ -27,8 +27,8 @@ class _State(eqx.Module):
 _THIRD = Fraction(1, 3)
 
 
-def _block(scale):
-    return ceil_power(scale.horizon, _THIRD, scale.capacity)
+def _block(bounds):
+    return ceil_power(bounds.horizon, _THIRD, bounds.capacity)
 
 
 class OSPF(AbstractPrimal):
@@ -49,36 +49,36 @@ class OSPF(AbstractPrimal):
     def _constants(self, domain):
         return theory.constants.ospf(domain.diameter(2), domain.dimension)
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         guesses = (
-            repeat(first_guess(domain, start), theory.ceil_power(scale.capacity, _THIRD))
+            repeat(first_guess(domain, start), theory.ceil_power(bounds.capacity, _THIRD))
             if warm is None
             else warm.vertices
         )
-        return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
+        return self._lead(domain, tree.zeros_like(start), guesses, bounds, key)
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
-        block = _block(next_scale)
+        block = _block(next_bounds)
         ends = state.played + 1 >= block
         state = jax.lax.cond(
             ends,
-            lambda: self._lead(domain, total, state.vertices, next_scale, key),
+            lambda: self._lead(domain, total, state.vertices, next_bounds, key),
             lambda: _State(state.point, total, state.vertices, state.played + 1),
         )
         finite = tree.all_finite(gradient)
         return state, cost(lmo_calls=jnp.where(ends, block, 0), gradient_calls=1, finite=finite)
 
-    def restart(self, domain, state, scale, *, key):
-        state = self.init(domain, scale, start=state.point, key=key, warm=state)
-        return state, cost(lmo_calls=_block(scale))
+    def restart(self, domain, state, bounds, *, key):
+        state = self.init(domain, bounds, start=state.point, key=key, warm=state)
+        return state, cost(lmo_calls=_block(bounds))
 
-    def _lead(self, domain, total, guesses, scale, key):
-        block = _block(scale)
-        size = Ball().size(scale.lipschitz, block * scale.horizon.astype(float), domain.dimension)
+    def _lead(self, domain, total, guesses, bounds, key):
+        block = _block(bounds)
+        size = Ball().size(bounds.lipschitz, block * bounds.horizon.astype(float), domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
         return _State(average(vertices, block), total, vertices, jnp.zeros((), jnp.int32))

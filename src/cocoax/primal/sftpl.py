@@ -50,29 +50,29 @@ class SFTPL(AbstractPrimal):
         bound = theory.constants.sftpl_smooth if self.smooth else theory.constants.sftpl
         return bound(domain.diameter(2), domain.dimension)
 
-    def _samples(self, scale):
-        return ceil_power(scale.horizon, Fraction(1, 2), scale.capacity) if self.smooth else scale.horizon
+    def _samples(self, bounds):
+        return ceil_power(bounds.horizon, Fraction(1, 2), bounds.capacity) if self.smooth else bounds.horizon
 
-    def init(self, domain, scale, *, start, key, warm=None):
-        most = theory.inner_steps(scale.capacity) if self.smooth else scale.capacity
+    def init(self, domain, bounds, *, start, key, warm=None):
+        most = theory.inner_steps(bounds.capacity) if self.smooth else bounds.capacity
         guesses = repeat(first_guess(domain, start), most) if warm is None else warm.vertices
-        return self._lead(domain, tree.zeros_like(start), guesses, scale, key)
+        return self._lead(domain, tree.zeros_like(start), guesses, bounds, key)
 
     def decision(self, state):
         return state.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
-        samples = self._samples(next_scale)
-        state = self._lead(domain, total, state.vertices, next_scale, key)
+        samples = self._samples(next_bounds)
+        state = self._lead(domain, total, state.vertices, next_bounds, key)
         return state, cost(lmo_calls=samples, gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        state = self.init(domain, scale, start=state.point, key=key, warm=state)
-        return state, cost(lmo_calls=self._samples(scale))
+    def restart(self, domain, state, bounds, *, key):
+        state = self.init(domain, bounds, start=state.point, key=key, warm=state)
+        return state, cost(lmo_calls=self._samples(bounds))
 
-    def _lead(self, domain, total, guesses, scale, key):
-        size = Ball().size(scale.lipschitz, scale.horizon, domain.dimension)
+    def _lead(self, domain, total, guesses, bounds, key):
+        size = Ball().size(bounds.lipschitz, bounds.horizon, domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
-        return _State(average(vertices, self._samples(scale)), total, vertices)
+        return _State(average(vertices, self._samples(bounds)), total, vertices)

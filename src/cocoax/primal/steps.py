@@ -13,7 +13,7 @@ from ..core.parameters import discount, flag, parameter, positive_parameter, rou
 from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
-from .base import Scale
+from .base import RoundBounds
 
 
 class AbstractStep(eqx.Module):
@@ -25,7 +25,7 @@ class AbstractStep(eqx.Module):
 
     @abc.abstractmethod
     def update(
-        self, domain: AbstractDomain, state, gradient: Point, point: Point, scale: Scale | None = None
+        self, domain: AbstractDomain, state, gradient: Point, point: Point, bounds: RoundBounds | None = None
     ) -> tuple[Point, Any]:
         """What to add to the target after a gradient at `point`, and the new state."""
 
@@ -45,7 +45,7 @@ class Norm(AbstractStep):
     def init(self, domain, start):
         return jnp.zeros((), tree.dtype(start))
 
-    def update(self, domain, state, gradient, point, scale=None):
+    def update(self, domain, state, gradient, point, bounds=None):
         power = self.power.astype(state.dtype)
         total = (state**power + tree.norm(gradient) ** power) ** (1 / power)
         rate = ratio(domain.diameter(2).astype(total.dtype), total)
@@ -63,11 +63,11 @@ class Constant(AbstractStep):
     def init(self, domain, start):
         return ()
 
-    def update(self, domain, state, gradient, point, scale=None):
+    def update(self, domain, state, gradient, point, bounds=None):
         size = self.size
         if size is None:
-            assert scale is not None
-            size = domain.diameter(2) / (scale.lipschitz * scale.horizon.astype(float) ** 0.75)
+            assert bounds is not None
+            size = domain.diameter(2) / (bounds.lipschitz * bounds.horizon.astype(float) ** 0.75)
         return tree.scale(-size, gradient), state
 
 
@@ -93,7 +93,7 @@ class Distance(AbstractStep):
         kind = tree.dtype(start)
         return start, (self.first * domain.diameter(2)).astype(kind), jnp.zeros((), kind)
 
-    def update(self, domain, state, gradient, point, scale=None):
+    def update(self, domain, state, gradient, point, bounds=None):
         rate, state = self.rate(state, tree.norm(gradient), point)
         return tree.scale(-rate, gradient), state
 
@@ -121,7 +121,7 @@ class Optax(AbstractStep):
         with _sufficient():
             return self.transformation.init(start)
 
-    def update(self, domain, state, gradient, point, scale=None):
+    def update(self, domain, state, gradient, point, bounds=None):
         with _sufficient():
             return self.transformation.update(gradient, state, point)
 

@@ -74,20 +74,20 @@ class Tracked(AbstractPrimal):
             raise LearnerError("Tracked has constants for its default steps only; give Tracked() without a step")
         return theory.constants.tracked(domain.diameter(2))
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, bounds, *, start, key, warm=None):
         tracker = Tracker.begin(domain, start, self.atoms, None if warm is None else warm.tracker)
         return _State(tracker, self.step_rule.init(domain, start))
 
     def decision(self, state):
         return state.tracker.point
 
-    def step(self, domain, state, revealed, next_scale, *, key):
+    def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = domain.tangent(revealed.gradient(revealed.played))
-        update, step = self.step_rule.update(domain, state.step, gradient, revealed.played, next_scale)
+        update, step = self.step_rule.update(domain, state.step, gradient, revealed.played, next_bounds)
         if jax.tree.map(jnp.shape, update) != jax.tree.map(jnp.shape, gradient):
             raise LearnerError("a step rule's update must return what to add to the target, in the gradient's shape")
         tracker = state.tracker.follow(domain, update)
         return _State(tracker, step), cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
 
-    def restart(self, domain, state, scale, *, key):
-        return self.init(domain, scale, start=state.tracker.point, key=key, warm=state), cost()
+    def restart(self, domain, state, bounds, *, key):
+        return self.init(domain, bounds, start=state.tracker.point, key=key, warm=state), cost()

@@ -10,7 +10,7 @@ from ..core import tree
 from ..dual.base import Weights
 from ..errors import LearnerError
 from ..learners.base import Reveal
-from ..primal.base import AbstractPrimal, Scale
+from ..primal.base import AbstractPrimal, RoundBounds
 from ..problem.problem import Problem
 from . import problems
 from .require import kinds, require, require_inside, require_same, same
@@ -70,9 +70,9 @@ def _check_kinds(primal, problem, rounds, dtype, key):
     """Shapes and dtypes of the state, by tracing alone."""
 
     def each(rounds, key, horizon):
-        first, scale = _begin(primal, problem, dtype, key, horizon, _CAPACITY)
-        stepped, cost = _step(primal, problem, first, jax.tree.map(lambda leaf: leaf[0], rounds), scale, key)
-        restarted, _ = primal.restart(problem.domain, stepped, scale, key=key)
+        first, bounds = _begin(primal, problem, dtype, key, horizon, _CAPACITY)
+        stepped, cost = _step(primal, problem, first, jax.tree.map(lambda leaf: leaf[0], rounds), bounds, key)
+        restarted, _ = primal.restart(problem.domain, stepped, bounds, key=key)
         return first, stepped, restarted, primal.decision(first), cost
 
     first, stepped, restarted, decision, cost = jax.eval_shape(each, rounds, key, jnp.int32(_CAPACITY))
@@ -101,17 +101,17 @@ def _check_short_horizon(primal, problem, rounds, key):
 
 def _begin(primal, problem, dtype, key, horizon, capacity):
     known = problem.constants(primal.norm, ("lipschitz", "smoothness"), type(primal).__name__)
-    scale = Scale(known.lipschitz, known.smoothness, horizon, capacity)
+    bounds = RoundBounds(known.lipschitz, known.smoothness, horizon, capacity)
     start = tree.astype(problem.domain.start(), dtype)
-    return primal.init(problem.domain, scale, start=start, key=key), scale
+    return primal.init(problem.domain, bounds, start=start, key=key), bounds
 
 
-def _step(primal, problem, state, round, scale, key):
+def _step(primal, problem, state, round, bounds, key):
     played = primal.decision(state)
     kind = tree.dtype(played)
     weights = Weights(jnp.ones((), kind), jnp.zeros((0,), kind))
     revealed = Reveal(problem, round, weights, played, problem.linearize(played, round)[2])
-    return primal.step(problem.domain, state, revealed, scale, key=key)
+    return primal.step(problem.domain, state, revealed, bounds, key=key)
 
 
 def _play(primal, problem, rounds, key, horizon, capacity):
@@ -120,17 +120,17 @@ def _play(primal, problem, rounds, key, horizon, capacity):
     def one_round(carry, round):
         state, index = carry
         step_key, restart_key = jax.random.split(jax.random.fold_in(key, index))
-        state, cost = _step(primal, problem, state, round, scale, step_key)
+        state, cost = _step(primal, problem, state, round, bounds, step_key)
         stepped = primal.decision(state)
 
         def restart():
-            restarted, restart_cost = primal.restart(problem.domain, state, scale, key=restart_key)
+            restarted, restart_cost = primal.restart(problem.domain, state, bounds, key=restart_key)
             return restarted, cost + restart_cost
 
         state, cost = jax.lax.cond(index == _ROUNDS, restart, lambda: (state, cost))
         return (state, index + 1), (stepped, primal.decision(state), cost)
 
-    state, scale = _begin(primal, problem, float, key, horizon, capacity)
+    state, bounds = _begin(primal, problem, float, key, horizon, capacity)
     _, played = jax.lax.scan(one_round, (state, jnp.ones((), jnp.int32)), rounds)
     return primal.decision(state), *played
 

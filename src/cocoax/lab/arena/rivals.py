@@ -13,7 +13,7 @@ from ... import dual, learners, primal
 from ...dual.base import AbstractDual
 from ...learners.base import AbstractLearner, positive_parameter
 from ...learners.primal_dual import AbstractPrimalDual
-from ...learners.projected import AbstractAnytime, with_steps
+from ...learners.projected import AbstractRetuned, with_steps
 from ...primal.base import AbstractPrimal
 from ...primal.steps import Constant
 
@@ -30,7 +30,7 @@ class _Steps(AbstractPrimalDual):
         self.step = positive_parameter(step, "step")
         self.dual_step = positive_parameter(dual_step, "dual_step")
 
-    def scale(self, problem):
+    def bounds(self, problem):
         return with_steps(problem, lambda T: self.step / T**0.5)
 
     def rule(self, problem, horizon) -> AbstractDual:
@@ -42,14 +42,14 @@ class TunedPDOGD(_Steps):
     r"""Projected primal-dual gradient with $\mu=$ `dual_step`$/\sqrt T$ and $\theta=\frac1{\mu(T+2)}$."""
 
 
-class TunedAdaptivePDOGD(_Steps, AbstractAnytime):
+class TunedAdaptivePDOGD(_Steps, AbstractRetuned):
     """The same for any horizon: in round t, tuned as for a game of t rounds."""
 
 
 class TunedDPP(_Steps):
     r"""Drift plus penalty with $V=\sqrt T/$`dual_step`, and $\alpha$ such that f's gradient weighs $\eta$."""
 
-    def scale(self, problem):
+    def bounds(self, problem):
         return with_steps(problem, lambda T: self.step * self.dual_step / T)
 
     def rule(self, problem, horizon):
@@ -63,7 +63,7 @@ class TunedTracked(_Steps):
         super().__init__(step, dual_step)
         self.primal = primal.Tracked(Constant(), atoms=8)
 
-    def scale(self, problem):
+    def bounds(self, problem):
         return with_steps(problem, lambda T: self.step / T**0.25)  # the primal divides by a fourth root more than OGD
 
 
