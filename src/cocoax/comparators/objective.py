@@ -26,8 +26,7 @@ class Expected(eqx.Module):
         self.function, self.names = function_of(function, "expected_constraint", "x"), names
 
     def __call__(self, x):
-        values = constraint_values(self.function, "expected_constraint", self.names, x)
-        return values.astype(tree.dtype(x))
+        return constraint_values(self.function, "expected_constraint", self.names, x)
 
 
 class Objective:

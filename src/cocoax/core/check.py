@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.errors import ConcretizationTypeError, TracerArrayConversionError
 
+NOT_TRACEABLE = TracerArrayConversionError, ConcretizationTypeError
 _LARGEST = 2**31 - 1  # rounds are counted in int32
 
 
@@ -90,10 +91,6 @@ def listed(x) -> Any:
     return x
 
 
-@contextlib.contextmanager
-def traceable(name, error, advice):
-    """Around a call of a user's function that is being compiled."""
-    try:
-        yield
-    except (TracerArrayConversionError, ConcretizationTypeError) as caught:
-        raise error(f"{name} is NumPy or Python code, which cannot be compiled; {advice}") from caught
+def not_traceable(name, advice) -> str:
+    """The sentence for a user's function that raises one of `NOT_TRACEABLE`."""
+    return f"{name} is NumPy or Python code, which cannot be compiled; {advice}"

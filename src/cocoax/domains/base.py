@@ -179,16 +179,18 @@ class AbstractDomain(eqx.Module):
             "learners.Auto()"
         )
 
-    def validate(self, given, what: str, may_be_infinite=True) -> Point:
-        """What a user gives for a point or a direction, as arrays of the domain's shape; or a sentence."""
-        return _as_point(self, given, what, may_be_infinite)
+    def validate(self, point, what: str, may_be_infinite=True) -> Point:
+        """A user's point or direction (`what`) as floating arrays of the domain's shape; else an error."""
+        if tree.is_traced(point) and getattr(point, "shape", None) == self.shape and point.dtype == floating(point):
+            return point  # in compiled code, nearly always
+        return _as_point(self, point, what, may_be_infinite)
 
     def view(self, x: Point) -> Any:
         """A point as losses and constraints see it."""
         return x
 
     def truncate(self, x: Point, weight=None) -> Point:
-        """A point, or a direction, in the form in which it is kept between rounds; with a weight, one of weight X."""
+        """A point or direction in the form that is stored between rounds; with a weight w, a point of w X stays one."""
         return x
 
     def intersect(self, A: Point, b) -> "AbstractDomain":

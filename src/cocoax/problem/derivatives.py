@@ -7,47 +7,46 @@ import jax
 import jax.numpy as jnp
 
 from ..core import tree
-from ..domains.matrices import view as measured
+from ..domains.matrices import view as factored
 from ..errors import CocoaxError, ProblemError
 from .functions import as_array, call
 
 
 def gradient(function, x) -> Any:
-    if isinstance(x, measured.View):
+    if isinstance(x, factored.View):
         value, pull_back = pulled_back(function, x)
         return pull_back(jnp.ones_like(value))
-    with _known_to_jax(function, x):
+    with _differentiable(function, x):
         return jax.grad(function)(x)
 
 
 def jacobian(function, x) -> Any:
     """Gradients along a leading axis."""
-    if isinstance(x, measured.View):
+    if isinstance(x, factored.View):
         values, pull_back = pulled_back(function, x)
         return jax.vmap(pull_back)(jnp.eye(values.size, dtype=values.dtype))
-    with _known_to_jax(function, x):
+    with _differentiable(function, x):
         return jax.jacrev(function)(x)
 
 
 def pulled_back(function, x) -> tuple[Any, Any]:
     """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
-    if isinstance(x, measured.View):
-        with _known_to_jax(function, x):
-            return measured.pulled_back(function, x)
-    with _known_to_jax(function, x):
+    with _differentiable(function, x):
+        if isinstance(x, factored.View):
+            return factored.pulled_back(function, x)
         values, vjp = jax.vjp(function, x)
 
     def pull_back(weights):
-        with _known_to_jax(function, x):
+        with _differentiable(function, x):
             return vjp(weights)[0]
 
     return values, pull_back
 
 
-def given(function, name, x, round, several: int | None = None) -> Any:
-    """What a user's own gradient function returns, as arrays like the decision; of several constraints, along an axis.
+def user_gradient(function, name, x, round, several: int | None = None) -> Any:
+    """The gradient by a user's own function, as arrays like the decision; of several constraints along a leading axis.
 
-    One constraint may do without the axis.
+    One constraint may leave the axis out.
     """
     if tree.is_element(x):
         raise ProblemError(f"{name}= is not for factored decisions; leave it out, and JAX takes the gradients")
@@ -71,21 +70,21 @@ def given(function, name, x, round, several: int | None = None) -> Any:
     except CocoaxError:
         raise
     except (TypeError, ValueError):
-        wanted, found = jax.tree.structure(x), jax.tree.structure(answer)
-        raise ProblemError(f"{name} must return a tree like the decision, {wanted}, got {found}") from None
+        wanted, returned = jax.tree.structure(x), jax.tree.structure(answer)
+        raise ProblemError(f"{name} must return a tree like the decision, {wanted}, got {returned}") from None
 
 
 @contextlib.contextmanager
-def _known_to_jax(function, x):
-    """Around derivatives of a function at x."""
+def _differentiable(function, x):
+    """Around derivatives of a function at x: what JAX cannot differentiate is reported in one sentence."""
     try:
         yield
     except CocoaxError:
         raise
     except (TypeError, ValueError, NotImplementedError) as caught:
-        jax.eval_shape(function, x)  # raises what is not about derivatives
-        told = str(caught).partition("\n")[0].rstrip(". ")
+        jax.eval_shape(function, x)  # raises errors that are not about derivatives
+        reason = str(caught).partition("\n")[0].rstrip(". ")
         raise ProblemError(
-            f"JAX cannot differentiate the loss or the constraint ({told}); write it otherwise, or give loss_grad= and "
-            "constraint_grad="
+            f"JAX cannot differentiate the loss or the constraint ({reason}); write it otherwise, or give loss_grad= "
+            "and constraint_grad="
         ) from caught

@@ -1,4 +1,4 @@
-"""Users' functions of decisions: checked when they are given, and called with errors in one sentence."""
+"""Calls of users' functions: signatures, results and dtypes are checked, with errors of one sentence."""
 
 import inspect
 from typing import Any
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check, tree
-from ..domains.matrices.view import measuring
+from ..domains.matrices.view import misuse
 from ..errors import ProblemError
 
 
@@ -20,21 +20,25 @@ def function_of(function, name, *arguments) -> Any:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
         raise ProblemError(f"{name} must be callable as {call}, but {error}") from None
-    except ValueError:  # no signature to be seen
+    except ValueError:  # it has no signature
         pass
     return tree.as_pytree(function)
 
 
 def loss_value(function, x, round) -> Float[Array, ""]:
+    """The value of a loss, in the decision's dtype."""
     loss = as_array(call(function, "loss", x, round), "loss(x, round) must return one number")
     if loss.shape != ():
         raise ProblemError(f"loss must return one number, got shape {loss.shape}; sum it")
-    return loss
+    return loss.astype(tree.dtype(x))
 
 
-def constraint_values(function, name, names, *arguments) -> Float[Array, " m"]:
-    """All values of a constraint function; those of a dict in the order of the names."""
-    answer = call(function, name, *arguments)
+def constraint_values(function, name, names, x, *rest) -> Float[Array, " m"]:
+    """All values of a constraint function, in the decision's dtype; those of a dict in the order of the names."""
+    return _as_vector(call(function, name, x, *rest), name, names).astype(tree.dtype(x))
+
+
+def _as_vector(answer, name, names):
     expected = f"{name} must return a number, a vector or a dict of numbers"
     if isinstance(answer, dict):
         if set(answer) != set(names):
@@ -46,22 +50,28 @@ def constraint_values(function, name, names, *arguments) -> Float[Array, " m"]:
     values = as_array(answer, expected)
     values = values[None] if len(names) == 1 and values.shape == () else values
     if values.shape != (len(names),):
-        found = f"shape {values.shape}" if values.shape else "1 value"
+        returned = f"shape {values.shape}" if values.shape else "1 value"
         raise ProblemError(
-            f"{name} returned {found}, but the problem expects {len(names)} value(s); say how many with "
+            f"{name} returned {returned}, but the problem expects {len(names)} value(s); say how many with "
             "Problem(constraints=...)"
         )
     return values
 
 
 def call(function, name, *arguments) -> Any:
-    """What a user's function returns, unless it cannot be compiled."""
-    with check.traceable(name, ProblemError, f"write {name} with jax.numpy"), measuring(name, arguments[0]):
+    """Call a user's function; its usual mistakes become errors of one sentence."""
+    try:
         return function(*arguments)
+    except check.NOT_TRACEABLE as error:
+        raise ProblemError(check.not_traceable(name, f"write {name} with jax.numpy")) from error
+    except (TypeError, AttributeError) as error:
+        if (sentence := misuse(name, arguments[0], error)) is None:
+            raise
+        raise ProblemError(sentence) from error
 
 
 def as_array(answer, expected) -> Array:
-    """An answer as the numbers that it is."""
+    """The answer of a user's function as an array."""
     try:
         return jnp.asarray(answer)
     except (TypeError, ValueError):

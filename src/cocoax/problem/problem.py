@@ -1,4 +1,4 @@
-"""The problem: a domain, a loss, constraints, and what is known about them."""
+"""The problem: a domain, a loss, constraints, and their constants."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..core import check, tree
 from ..domains.base import AbstractDomain, Point
-from ..domains.matrices import view as measured
+from ..domains.matrices import view as factored
 from ..errors import ProblemError
 from . import derivatives
 from .functions import constraint_values, function_of, loss_value
@@ -18,7 +18,7 @@ from .functions import constraint_values, function_of, loss_value
 _COLUMNS = {"game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls"}
 
 Round = Any
-"""What is revealed at one time: any PyTree."""
+"""What one round reveals: any PyTree."""
 
 
 class Regularity(eqx.Module):
@@ -125,14 +125,13 @@ class Problem(eqx.Module):
 
     def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         """(f(x), g(x)); g always as a vector."""
-        shown = self.domain.view(x)
-        return self._loss_value(shown, round), self._constraint_values(shown, round)
+        return self._values(self.domain.view(x), round)
 
     def linearize(self, x: Point, round: Round):
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
-            shown = self.domain.view(x)
-            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self.values(point, round), shown)
+            view = self.domain.view(x)
+            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self._values(point, round), view)
             return loss, constraint, lambda a, b: pull_back((a, b))
         loss, constraint = self.values(x, round)
         loss_gradient, constraint_gradients = self.gradients(x, round)
@@ -144,33 +143,28 @@ class Problem(eqx.Module):
 
     def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
         """The gradient of f at x, and those of the constraints along a leading axis."""
-        shown = self.domain.view(x)
+        view = self.domain.view(x)
         if self.loss_grad is None:
-            loss_gradient = derivatives.gradient(lambda point: self._loss_value(point, round), shown)
+            loss_gradient = derivatives.gradient(lambda point: loss_value(self.loss, point, round), view)
         else:
-            loss_gradient = derivatives.given(self.loss_grad, "loss_grad", x, round)
+            loss_gradient = derivatives.user_gradient(self.loss_grad, "loss_grad", x, round)
         if self.constraint_grad is None or self.constraints == 0:
-            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), shown)
+            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), view)
         else:
             name, several = "constraint_grad", self.constraints
-            constraint_gradients = derivatives.given(self.constraint_grad, name, x, round, several)
+            constraint_gradients = derivatives.user_gradient(self.constraint_grad, name, x, round, several)
         return loss_gradient, constraint_gradients
 
     def curvature(self, x: Point, round: Round, a, b) -> Callable[[Point], Point]:
-        """The Hessian of a f + <b, g> at x, as a function of what it is multiplied with.
+        """Products with the Hessian of a f + <b, g> at x, as a function of the direction.
 
         It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite.
         """
-
-        shown = self.domain.view(x)
-
-        def gradient(point):
-            return self.linearize(point, round)[2](a, b)
-
+        view = self.domain.view(x)
         try:
-            if isinstance(shown, measured.View):
-                return measured.curvature(lambda point: self.values(point, round), shown, (a, b))
-            return jax.linearize(gradient, x)[1]
+            if isinstance(view, factored.View):
+                return factored.curvature(lambda point: self._values(point, round), view, (a, b))
+            return jax.linearize(lambda point: self.linearize(point, round)[2](a, b), x)[1]
         except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
             return tree.zeros_like
 
@@ -199,13 +193,13 @@ class Problem(eqx.Module):
             f"{', '.join(str(r.norm) for r in self.regularity)}; add a Regularity(norm={spelt}, ...){other}"
         )
 
-    def _loss_value(self, x, round):
-        return loss_value(self.loss, x, round).astype(tree.dtype(x))
+    def _values(self, view, round):
+        return loss_value(self.loss, view, round), self._constraint_values(view, round)
 
-    def _constraint_values(self, x, round):
+    def _constraint_values(self, view, round):
         if self.constraint is None:
-            return jnp.zeros((0,), tree.dtype(x))
-        return constraint_values(self.constraint, "constraint", self.names, x, round).astype(tree.dtype(x))
+            return jnp.zeros((0,), tree.dtype(view))
+        return constraint_values(self.constraint, "constraint", self.names, view, round)
 
 
 def _optional(function, name) -> Callable | None:
@@ -215,12 +209,12 @@ def _optional(function, name) -> Callable | None:
 def _regularities(regularity) -> tuple[Regularity, ...]:
     if regularity is None:
         return ()
-    given = tuple(regularity) if isinstance(regularity, tuple | list) else (regularity,)
-    for one in given:
+    regularities = tuple(regularity) if isinstance(regularity, tuple | list) else (regularity,)
+    for one in regularities:
         check.instance(one, Regularity, ProblemError, "regularity must be a Regularity, or several, one per norm")
-    if len({one.norm for one in given}) < len(given):
+    if len({one.norm for one in regularities}) < len(regularities):
         raise ProblemError("regularity states one norm twice; give one Regularity per norm")
-    return given
+    return regularities
 
 
 def _names(constraints) -> tuple[str, ...]:

@@ -287,6 +287,10 @@ def test_bad_input_gets_one_sentence():
         (lambda x, r: jnp.sum(x**2), "loss sees a factored matrix"),
         (lambda x, r: x.inner(r["left"], r["left"]), "x has 20 columns"),
         (jax.jit(lambda x, r: x.inner(r["left"], r["right"])), "inside jit"),
+        (lambda x, r: jnp.sum(jax.vmap(x.inner)(r["left"], r["right"])), "inside jit"),
+        (lambda x, r: jax.lax.scan(lambda c, v: (c + jnp.sum(x @ v), None), 0.0, r["right"])[0], "inside jit"),
+        (lambda x, r: jax.lax.cond(r["left"][0, 0] > 0, lambda: jnp.sum(r["left"] @ x), lambda: 0.0), "inside jit"),
+        (lambda x, r: jax.grad(lambda s: x.inner(s * r["left"], r["right"]))(1.0), "inside jit"),
         (lambda x, r: jnp.sum(x @ (x.entries()[0] * r["right"][0])), "with data only"),
     ],
 )

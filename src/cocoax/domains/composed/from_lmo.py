@@ -31,8 +31,10 @@ class FromLMO(AbstractDomain):
 
     def lmo(self, direction, guess=None):
         if not self.host:
-            with check.traceable("fn", DomainError, "give from_lmo(host=True)"):
+            try:
                 return Dense(_fit(self.minimise(direction), direction, jnp.asarray))
+            except check.NOT_TRACEABLE as error:
+                raise DomainError(check.not_traceable("fn", "give from_lmo(host=True)")) from error
         direction = jax.lax.stop_gradient(direction)
         if not tree.is_traced(self.minimise, direction):
             return Dense(jax.tree.map(jnp.asarray, _call_host(self.minimise, direction)))

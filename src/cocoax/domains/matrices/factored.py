@@ -92,15 +92,15 @@ class FactoredNuclearNormBall(NuclearNormBall):
         """What can be measured of a matrix, as losses and constraints see it."""
         return x if isinstance(x, View) else View(self.validate(x, "point"), self.pattern)
 
-    def validate(self, given, what, may_be_infinite=True):
-        if not isinstance(given, Factored) or (given.shape, given.count) != (self.sizes, self.pattern.rows.size):
+    def validate(self, point, what, may_be_infinite=True):
+        if not isinstance(point, Factored) or (point.shape, point.count) != (self.sizes, self.pattern.rows.size):
             raise DomainError(
                 f"a {what} for this {type(self).__name__} must be one of its matrices, as element(left, right, values) "
-                f"makes them, got {check.described(given)}"
+                f"makes them, got {check.described(point)}"
             )
-        if not may_be_infinite and not tree.is_traced(given) and not bool(tree.all_finite(given)):
+        if not may_be_infinite and not tree.is_traced(point) and not bool(tree.all_finite(point)):
             raise DomainError(f"a {what} must be finite, got NaN or infinity")
-        return given
+        return point
 
     def truncate(self, x, weight=None):
         """One block of `rank` terms. With a weight, a point of weight X stays one.

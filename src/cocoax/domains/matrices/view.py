@@ -5,7 +5,6 @@ vectors.
 Derivatives are taken with respect to the measurements, and carried back by their adjoints.
 """
 
-import contextlib
 import functools
 import operator
 from typing import Any, ClassVar, NamedTuple
@@ -14,8 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import core as older
-from jax.extend import core
+from jax.extend.core import Var
 from jaxtyping import Array, Float
 
 from ...core import tree
@@ -23,7 +21,6 @@ from ...errors import DomainError, ProblemError
 from .factors import Block, Factored, Pattern
 
 _MOST_ENTRIES = 10**8
-_HOME: Any = core if hasattr(core, "get_opaque_trace_state") else older  # before JAX 0.10
 
 
 class Measurement(NamedTuple):
@@ -50,23 +47,13 @@ class _Tape:
     """The measurements that a function takes, in order, and the tap that is added to each."""
 
     def __init__(self, taps=None):
-        self.taps, self.measurements, self.values, self.began = taps, [], [], _trace()
+        self.taps, self.measurements, self.values = taps, [], []
 
-    def measured(self, measurement: Measurement, value):
-        if _trace() != self.began:
-            raise ProblemError(
-                "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
-                "products with x outside of them"
-            )
+    def record(self, measurement: Measurement, value):
         place = len(self.measurements)
         self.measurements.append(measurement)
         self.values.append(value)
         return value if self.taps is None else value + self.taps[place]
-
-
-def _trace():
-    """What JAX is tracing now."""
-    return _HOME.get_opaque_trace_state(convention="nnx")
 
 
 class View(eqx.Module):
@@ -159,7 +146,7 @@ class View(eqx.Module):
 
     def _measured(self, measurement):
         value = measurement.of(self)
-        return value if self.tape is None else self.tape.measured(measurement, value)
+        return value if self.tape is None else self.tape.record(measurement, value)
 
     def _places(self, index):
         """Of entries, by their number in the ball's `entries`."""
@@ -181,19 +168,15 @@ class View(eqx.Module):
         return given
 
 
-@contextlib.contextmanager
-def measuring(name, x):
-    """Around a call of a user's function of x, which may take a matrix for an array."""
-    try:
-        yield
-    except (TypeError, AttributeError) as caught:
-        if not isinstance(x, View) or "View" not in str(caught):
-            raise
-        told = str(caught).partition("\n")[0].rstrip(". ")
-        raise ProblemError(
-            f"{name} sees a factored matrix, of which it can have x.entries(), x.inner(left, right), x @ vector and "
-            f"vector @ x, but {type(caught).__name__}: {told}"
-        ) from caught
+def misuse(name, x, error) -> str | None:
+    """The sentence for a user's function that takes a factored matrix for an array; None if the error is another."""
+    if not isinstance(x, View) or "View" not in str(error):
+        return None
+    reason = str(error).partition("\n")[0].rstrip(". ")
+    return (
+        f"{name} sees a factored matrix, of which it can have x.entries(), x.inner(left, right), x @ vector and "
+        f"vector @ x, but {type(error).__name__}: {reason}"
+    )
 
 
 def pulled_back(function, x: View) -> tuple[Any, Any]:
@@ -241,7 +224,13 @@ def _zero_taps(function, x: View):
         function(View(x.point, x.pattern, None, tape))
         return tape.values
 
-    values = jax.eval_shape(measured)
+    trial, values = jax.make_jaxpr(measured, return_shape=True)()
+    if not _variables(trial.jaxpr.outvars) <= {each for equation in trial.eqns for each in equation.outvars}:
+        # some value was not computed by the function's own equations, but by those of a function inside it
+        raise ProblemError(
+            "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
+            "products with x outside of them"
+        )
     zeros = jnp.zeros(x.point.count, x.dtype), [jnp.zeros(value.shape, value.dtype) for value in values]
     if _depends(jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(*zeros).jaxpr):
         raise ProblemError("a loss or a constraint may multiply x with data only, not with what it has of x already")
@@ -252,9 +241,14 @@ def _depends(jaxpr) -> bool:
     """Whether any output depends on an input."""
     reached = set(jaxpr.invars)
     for equation in jaxpr.eqns:
-        if any(isinstance(each, core.Var) and each in reached for each in equation.invars):
+        if _variables(equation.invars) & reached:
             reached.update(equation.outvars)
-    return any(isinstance(each, core.Var) and each in reached for each in jaxpr.outvars)
+    return bool(_variables(jaxpr.outvars) & reached)
+
+
+def _variables(atoms) -> set[Var]:
+    """Without constants that are written out."""
+    return {each for each in atoms if isinstance(each, Var)}
 
 
 def _adjoints(measurements, taps):
