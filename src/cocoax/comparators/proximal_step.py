@@ -188,8 +188,8 @@ def _step_without_domain(c, L, y, loss, rows, K):
     """The step over the whole space, as a program in x or in the weights of the pieces, whichever are fewer."""
     of_loss, size = len(loss.values), len(y)
     if of_loss + len(rows.values) > size:
-        move, *weights = _program(L * np.eye(size), c, loss, rows, np.eye(size), K, False)
-        return _answer(y + move, y, *weights, rows)
+        move, of_losses, of_rows = _program(L * np.eye(size), c, loss, rows, np.eye(size), K, False)
+        return _answer(y + move, y, of_losses, of_rows, rows)
     slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
     weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, of_loss, K)
     return _answer(y - (c + weights @ slopes) / L, y, weights[:of_loss], weights[of_loss:], rows)
