@@ -127,20 +127,20 @@ def theory(
     horizons: Annotated[str, typer.Option(help="Numbers of rounds.")] = "1000,1000000",
     learners: Annotated[str | None, typer.Option(help="Methods, separated by commas; all by default.")] = None,
 ):
-    """Rates and bounds for given constants, and the horizon at which each stops being vacuous."""
+    """Rates and bounds for these constants, and the horizon from which each bound is not vacuous."""
     from .lab import guarantees
 
     if not all(0 < value < float("inf") for value in (diameter, lipschitz, smoothness, bound)):
         raise LabError("diameter, lipschitz, smoothness and bound must be positive and finite")
-    known = {"diameter": diameter, "lipschitz": lipschitz, "constraint_bound": bound}
-    found = guarantees.methods(smoothness=smoothness, dimension=dimension, beta=beta, **known)
-    found = guarantees.pick(found, _names(learners))
+    sizes = {"diameter": diameter, "lipschitz": lipschitz, "constraint_bound": bound}
+    methods = guarantees.methods(smoothness=smoothness, dimension=dimension, beta=beta, **sizes)
+    methods = guarantees.pick(methods, _names(learners))
     at = _numbers(horizons) or [1000]
     columns = ["method", "regret rate", "violation rate", *(f"regret, T={T:g}" for T in at)]
     columns += [*(f"violation, T={T:g}" for T in at), "regret useful from", "violation useful from"]
     rows = []
-    for name, method in found.items():
-        values = guarantees.table({name: method}, at, **known)
+    for name, method in methods.items():
+        values = guarantees.table({name: method}, at, **sizes)
         useful = [
             guarantees.useful_from(method, slope, which)
             for which, slope in (("regret", diameter * lipschitz), ("violation", bound))
@@ -230,12 +230,12 @@ def _numbers(text):
     if text is None:
         return None
     try:
-        found = [int(part) for part in text.split(",") if part.strip()]
+        numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        found = []
-    if not found or min(found) < 1:
+        numbers = []
+    if not numbers or min(numbers) < 1:
         raise LabError(f"horizons must be whole numbers from 1 on, separated by commas, got {text!r}")
-    return found
+    return numbers
 
 
 def _names(text):

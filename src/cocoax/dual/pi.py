@@ -87,7 +87,7 @@ class PI(AbstractDual):
         """The weights u, given g and the natural unit of each multiplier."""
         keep = discount(self.memory, values.dtype)
         gain, proportional, smoothing = (
-            each.astype(values.dtype) for each in (self.gain, self.proportional, self.smoothing)
+            number.astype(values.dtype) for number in (self.gain, self.proportional, self.smoothing)
         )
         at_work = (state.integral > 0) | (values > 0)
         squares = keep * state.squares + jnp.where(at_work, values**2, 0)

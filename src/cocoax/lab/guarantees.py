@@ -84,9 +84,9 @@ def _frontier(domain, lipschitz, smoothness, constraint_bound, beta) -> dict[str
     return rows
 
 
-def table(found: dict[str, Method], horizons, *, diameter, lipschitz, constraint_bound) -> list[Row]:
+def table(methods: dict[str, Method], horizons, *, diameter, lipschitz, constraint_bound) -> list[Row]:
     rows = []
-    for name, method in found.items():
+    for name, method in methods.items():
         for T in horizons:
             bounds = method.bounds(T)
             trivial = diameter * lipschitz * T, constraint_bound * T
@@ -95,22 +95,25 @@ def table(found: dict[str, Method], horizons, *, diameter, lipschitz, constraint
 
 
 def useful_from(method: Method, slope, which: str) -> int | None:
-    """About the horizon T from which a bound stays below `slope * T`, what any decisions reach; None if that is beyond
-    1e15. Rounding of block lengths makes bounds jump: the search looks at eight horizons in each doubling."""
+    """About the horizon from which a bound stays below `slope * T`, which holds for any decisions; None beyond 1e15.
+
+    Rounding of block lengths makes bounds jump, so the search looks at eight horizons in each doubling.
+    """
 
     def useful(T):
         return getattr(method.bounds(T), which) < slope * T
 
-    looked_at = sorted({round(2 ** (i / 8)) for i in range(8 * _LARGEST.bit_length())}, reverse=True)
-    after = None
-    for horizon in looked_at:
+    horizons = sorted({round(2 ** (i / 8)) for i in range(8 * _LARGEST.bit_length())}, reverse=True)
+    first = None
+    for horizon in horizons:
         if not useful(horizon):
             break
-        after = horizon
-    return after
+        first = horizon
+    return first
 
 
-def pick(found: dict[str, Method], names) -> dict[str, Method]:
+def pick(methods: dict[str, Method], names) -> dict[str, Method]:
+    """The methods with these names; all without names."""
     if not names:
-        return found
-    return {name: found[closest(name, found, "method")] for name in names}
+        return methods
+    return {name: methods[closest(name, methods, "method")] for name in names}

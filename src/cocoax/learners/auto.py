@@ -129,7 +129,7 @@ class TrackedPI(AbstractLearner):
         keep = discount(self.memory, loss.dtype)
         rounds = keep * state.rounds + 1
         loss_gradients = domain.truncate(tree.add(tree.scale(keep, state.loss_gradients), of_loss))
-        squares = keep * state.squares + jax.vmap(lambda each: tree.dot(each, each))(of_constraints)
+        squares = keep * state.squares + jax.vmap(lambda gradient: tree.dot(gradient, gradient))(of_constraints)
         size = tree.norm(loss_gradients)
         awake = state.awake | (size > 0)
         state = _woken(state, awake & ~state.awake, size / rounds)
@@ -143,8 +143,9 @@ class TrackedPI(AbstractLearner):
         direction = tree.sub(here, tree.finite(domain.tangent(hessian(from_target))))
         length = tree.norm(direction)
         usual = weights.loss * size / rounds + weights.constraint @ jnp.sqrt(squares / rounds)
-        known = (usual > 0) & jnp.isfinite(usual)  # before the length is: one pass less
-        scale = jnp.where(known, 1 / jnp.where(known, usual, 1), 1)
+        # a scale that does not need `length`: saves a pass over memory
+        usable = (usual > 0) & jnp.isfinite(usual)
+        scale = jnp.where(usable, 1 / jnp.where(usable, usual, 1), 1)
         along = ratio(scale * tree.dot(direction, hessian(tree.scale(scale, direction))), (scale * length) ** 2)
         curvature = jnp.maximum(keep * state.curvature, tree.finite(along))
 

@@ -88,13 +88,13 @@ class Capped(AbstractLearner):
     def _bound(self, problem):
         if self.bound is not None:
             return self.bound
-        known = [each.constraint_bound for each in problem.regularity if each.constraint_bound is not None]
-        if not known:
+        bounds = [item.constraint_bound for item in problem.regularity if item.constraint_bound is not None]
+        if not bounds:
             raise ProblemError(
                 "Capped needs an upper bound on the constraint values; give Capped(bound=...), or "
                 "Problem(regularity=Regularity(constraint_bound=...))"
             )
-        return known[0]
+        return bounds[0]
 
     def decision(self, state):
         dtype = state.violation.dtype
@@ -110,7 +110,7 @@ class Capped(AbstractLearner):
         added = outcome.constraint - state.lost
         violation = state.violation + added
         lost = (violation - state.violation) - added
-        bound = jnp.maximum(state.bound, outcome.constraint)  # as far as it was wrong
+        bound = jnp.maximum(state.bound, outcome.constraint)  # raised where it was too low
         return _State(inner, state.safe, violation, lost, bound), outcome
 
     def rounds_left(self, state):
@@ -118,12 +118,12 @@ class Capped(AbstractLearner):
 
 
 def _contains(domain, point) -> bool:
-    """Whether it does, where the domain can tell, now."""
+    """Whether the point lies in the domain; True where that cannot be told now."""
     try:
-        found = domain.contains(point)
+        inside = domain.contains(point)
     except DomainError:
         return True
-    return tree.is_traced(found) or bool(found)
+    return tree.is_traced(inside) or bool(inside)
 
 
 def _entries(leaf):
@@ -134,10 +134,10 @@ def _entries(leaf):
 
 
 def _amounts(value, name):
-    """One number, or one for each constraint, none negative."""
+    """One number, or one for each constraint; all are at least 0."""
     if not tree.is_traced(value):
-        seen = check.real(value, name, LearnerError)
-        if seen.ndim > 1 or not (np.isfinite(seen).all() and (seen >= 0).all()):
+        numbers = check.real(value, name, LearnerError)
+        if numbers.ndim > 1 or not (np.isfinite(numbers).all() and (numbers >= 0).all()):
             raise LearnerError(
                 f"{name} must be a number >= 0, or one for each constraint, got {check.described(value)}"
             )

@@ -40,35 +40,35 @@ class _Lyapunov(AbstractPrimalDual):
     def primal(self):
         return self.base
 
-    def _known(self, problem, *needs):
+    def _regularity(self, problem, *needs):
         needs = tuple(dict.fromkeys(("lipschitz", *needs, *self.primal.needs)))
         return problem.constants(self.primal.norm, needs, f"{type(self).__name__} with {type(self.primal).__name__}")
 
     def bounds(self, problem):
-        return bounds_by_weights(self._known(problem))
+        return bounds_by_weights(self._regularity(problem))
 
     def _growth(self, problem, horizon):
         """C, with which the regret after t rounds is at most C sqrt(sum of H_s^2)."""
-        return self.primal.growth(problem.domain, self._known(problem), horizon.astype(float))
+        return self.primal.growth(problem.domain, self._regularity(problem), horizon.astype(float))
 
     def _drift(self, problem, horizon, constraints, factor: Any = 1.0):
-        known, domain = self._known(problem, "constraint_bound"), problem.domain
+        regularity, domain = self._regularity(problem, "constraint_bound"), problem.domain
         drift = theory.lyap_drift(
             horizon.astype(float),
             factor * self._growth(problem, horizon),
             diameter=domain.diameter(2),
-            lipschitz=known.lipschitz,
-            constraint_bound=known.constraint_bound,
+            lipschitz=regularity.lipschitz,
+            constraint_bound=regularity.constraint_bound,
             constraints=constraints,
             log=jnp.log,
             least=jnp.minimum,
         )
-        return DriftPotential(drift.rate, drift.drain, drift.margin, _loss_weight(problem, known))
+        return DriftPotential(drift.rate, drift.drain, drift.margin, _loss_weight(problem, regularity))
 
 
-def _loss_weight(problem, known):
+def _loss_weight(problem, regularity):
     """1 / RD, so that no round's loss differs by more than 1."""
-    return 1 / (problem.domain.diameter(2) * known.lipschitz)
+    return 1 / (problem.domain.diameter(2) * regularity.lipschitz)
 
 
 class LyapHard(_Lyapunov):
@@ -100,10 +100,10 @@ class LyapHard(_Lyapunov):
         self.base = _adaptive(base, "LyapHard", surely=True)
 
     def rule(self, problem, horizon):
-        known = self._known(problem)
+        regularity = self._regularity(problem)
         growth = self._growth(problem, horizon)
-        rate = theory.lyap_hard_rate(horizon.astype(float), growth, lipschitz=known.lipschitz)
-        return Hard(ExponentialPotential(rate, _loss_weight(problem, known)))
+        rate = theory.lyap_hard_rate(horizon.astype(float), growth, lipschitz=regularity.lipschitz)
+        return Hard(ExponentialPotential(rate, _loss_weight(problem, regularity)))
 
 
 class LyapStoch(_Lyapunov):

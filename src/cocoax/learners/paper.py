@@ -88,7 +88,7 @@ class Blocks(AbstractLearner):
         self.beta = parameter(beta, "beta", 0, float(limit), f" for {type(primal).__name__}")
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
-    def _known(self, problem):
+    def _regularity(self, problem):
         needs = self.primal.needs
         c2 = self.primal.constants(problem.domain).c2
         if not (isinstance(c2, int | float) and c2 == 0):
@@ -98,11 +98,11 @@ class Blocks(AbstractLearner):
     def _tuned(self, problem, horizon, block):
         if self.dual.is_tuned:
             return self.dual
-        known = self._known(problem)
+        regularity = self._regularity(problem)
         theta = theory.blocks_theta(
             self.primal.constants(problem.domain),
-            known.lipschitz,
-            known.smoothness,
+            regularity.lipschitz,
+            regularity.smoothness,
             block=block.astype(float),
             horizon=horizon.astype(float),
             beta=self.beta,
@@ -119,7 +119,7 @@ class Blocks(AbstractLearner):
         rule = self._tuned(problem, horizon.rounds, block)
         start = first_decision(problem, start)
         dual = rule.init(problem.constraints, tree.dtype(start))
-        bounds = bounds_by_weights(self._known(problem))(rule.forecast(dual), block, capacity)
+        bounds = bounds_by_weights(self._regularity(problem))(rule.forecast(dual), block, capacity)
         primal = self.primal.init(problem.domain, bounds, start=start, key=jax.random.fold_in(key, 0))
         one = jnp.ones((), jnp.int32)
         block_sum = jnp.zeros(problem.constraints, tree.dtype(start))
@@ -129,7 +129,7 @@ class Blocks(AbstractLearner):
         return self.primal.decision(state.primal)
 
     def observe(self, problem, state, round, *, played=None):
-        rule, bounds_for = state.rule, bounds_by_weights(self._known(problem))
+        rule, bounds_for = state.rule, bounds_by_weights(self._regularity(problem))
         played = point_played(played, self.decision(state))
         weights = rule.forecast(state.dual)
         loss, values, pull = problem.linearize(played, round)
@@ -200,17 +200,17 @@ class PDMFW(AbstractPrimalDual):
     def perturbation(self):
         return self.primal.noise
 
-    def _known(self, problem):
+    def _regularity(self, problem):
         return problem.constants(self.primal.norm, ("lipschitz", "smoothness"), "PDMFW")
 
     def bounds(self, problem):
         """The same all game: the bound for which MFW's own perturbations are as large as the theorem's."""
-        known, dimension, noise = self._known(problem), problem.domain.dimension, self.primal.noise
+        regularity, dimension, noise = self._regularity(problem), problem.domain.dimension, self.primal.noise
 
         def bounds(weights, horizon, capacity):
             level = theory.pdmfw_level(horizon.astype(float), self.beta)
             margin = theory.pdmfw_size(level, 1.0, dimension, noise.name) / noise.size(1.0, horizon, dimension)
-            return RoundBounds(margin * known.lipschitz, jnp.asarray(known.smoothness), horizon, capacity)
+            return RoundBounds(margin * regularity.lipschitz, jnp.asarray(regularity.smoothness), horizon, capacity)
 
         return bounds
 
@@ -218,7 +218,7 @@ class PDMFW(AbstractPrimalDual):
         domain, noise = problem.domain, self.primal.noise
         theta = theory.pdmfw_theta(
             theory.pdmfw_level(horizon.astype(float), self.beta),
-            self._known(problem).lipschitz,
+            self._regularity(problem).lipschitz,
             noise.diameter(domain),
             domain.dimension,
             noise.name,

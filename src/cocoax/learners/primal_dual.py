@@ -112,7 +112,7 @@ class PrimalDual(AbstractPrimalDual):
         return bounds_by_weights(problem.constants(self.primal.norm, self.primal.needs, type(self.primal).__name__))
 
 
-def bounds_by_weights(known: Regularity | None):
+def bounds_by_weights(regularity: Regularity | None):
     """D and L of a weighted sum: the sum of the weights times those of its parts."""
 
     def bound(value, total):
@@ -120,7 +120,7 @@ def bounds_by_weights(known: Regularity | None):
 
     def bounds(weights, horizon, capacity):
         total = weights.total()
-        lipschitz, smoothness = (None, None) if known is None else (known.lipschitz, known.smoothness)
+        lipschitz, smoothness = (None, None) if regularity is None else (regularity.lipschitz, regularity.smoothness)
         return RoundBounds(bound(lipschitz, total), bound(smoothness, total), horizon, capacity)
 
     return bounds

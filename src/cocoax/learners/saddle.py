@@ -95,16 +95,16 @@ class Castiglioni(AbstractPrimalDual):
         self.primal = check.instance(primal, AbstractPrimal, LearnerError, "Castiglioni takes one of cocoax.primal")
         self.slater = positive_parameter(slater, "slater")
 
-    def _known(self, problem):
+    def _regularity(self, problem):
         needs = (*self.primal.needs, "constraint_bound")
         return problem.constants(self.primal.norm, needs, f"Castiglioni with {type(self.primal).__name__}")
 
     def rule(self, problem, horizon):
-        bound = jnp.asarray(self._known(problem).constraint_bound)
+        bound = jnp.asarray(self._regularity(problem).constraint_bound)
         return BoundedAscent(1 / self.slater, 1 / (self.slater * bound * horizon.astype(float) ** 0.5))
 
     def bounds(self, problem):
-        of_sum = bounds_by_weights(self._known(problem))
+        of_sum = bounds_by_weights(self._regularity(problem))
 
         def bounds(weights, horizon, capacity):
             most = jnp.full_like(weights.constraint, 1 / self.slater)

@@ -67,9 +67,9 @@ class FWCSOA(PDOFW):
 
     def rule(self, problem, horizon):
         rule = super().rule(problem, horizon)
-        known = problem.constants(2, ("lipschitz", "constraint_bound"), "FWCSOA")
-        unit, rounds = problem.domain.diameter(2) * known.lipschitz, horizon.astype(float)
+        regularity = problem.constants(2, ("lipschitz", "constraint_bound"), "FWCSOA")
+        unit, rounds = problem.domain.diameter(2) * regularity.lipschitz, horizon.astype(float)
         theta = jnp.asarray(rule.theta)
-        bound = 3.5 * unit * rounds**0.75 + problem.constraints * (1.5 * known.constraint_bound) ** 2 / theta
+        bound = 3.5 * unit * rounds**0.75 + problem.constraints * (1.5 * regularity.constraint_bound) ** 2 / theta
         most = theory.violation_strong_duality(bound, theta * (rounds + 1), 2 * unit / self.slater)
         return _Tightened(theta, rule.mu, self.margin_scale * most / rounds)

@@ -17,7 +17,7 @@ from .base import RoundBounds
 
 
 class AbstractStep(eqx.Module):
-    """A rule for the step size, given what was seen so far."""
+    """A rule for the step size, from the gradients so far."""
 
     @abc.abstractmethod
     def init(self, domain: AbstractDomain, start: Point) -> Any:
@@ -108,7 +108,7 @@ class Distance(AbstractStep):
 
 
 class Optax(AbstractStep):
-    """Any of Optax's transformations, which is given the decision as its parameters."""
+    """Any of Optax's transformations; the decision is its parameters."""
 
     transformation: Any = eqx.field(static=True)
 
@@ -118,42 +118,42 @@ class Optax(AbstractStep):
         self.transformation = transformation
 
     def init(self, domain, start):
-        with _sufficient():
+        with _explained():
             return self.transformation.init(start)
 
     def update(self, domain, state, gradient, point, bounds=None):
-        with _sufficient():
+        with _explained():
             return self.transformation.update(gradient, state, point)
 
 
-def _is_optimiser(given) -> bool:
-    parts = getattr(given, "init", None), getattr(given, "update", None)
-    return all(map(callable, parts)) and not isinstance(given, type)
+def _is_optimiser(choice) -> bool:
+    parts = getattr(choice, "init", None), getattr(choice, "update", None)
+    return all(map(callable, parts)) and not isinstance(choice, type)
 
 
 @contextlib.contextmanager
-def _sufficient():
-    """Around a call of an optimiser, which may need what is not to be had here."""
+def _explained():
+    """Reports an optimiser that needs more than gradients and parameters."""
     try:
         yield
-    except Exception as caught:
-        told = str(caught).partition("\n")[0]
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
         raise LearnerError(
-            f"an Optax optimiser must need no more than gradients and parameters, but {type(caught).__name__}: {told}; "
-            "give another, or one of primal.steps"
-        ) from caught
+            "an Optax optimiser must need no more than gradients and parameters, but "
+            f"{type(error).__name__}: {reason}; give another, or one of primal.steps"
+        ) from error
 
 
-def as_step(given) -> AbstractStep:
-    """A step rule from what a user may give: one of these, a number, or one of Optax's transformations."""
-    if given is None:
+def as_step(choice) -> AbstractStep:
+    """The step rule that a user chose: one of these, a number, or one of Optax's transformations."""
+    if choice is None:
         return Norm()
-    if isinstance(given, AbstractStep):
-        return given
-    if isinstance(given, type):
-        raise LearnerError(f"step must be a rule, not a class; give {given.__name__}()")
-    if _is_optimiser(given):
-        return Optax(given)
-    if isinstance(given, int | float) or hasattr(given, "ndim"):
-        return Constant(given)
-    raise LearnerError(f"step must be one of primal.steps, a number, or an Optax optimiser, got {given!r:.80}")
+    if isinstance(choice, AbstractStep):
+        return choice
+    if isinstance(choice, type):
+        raise LearnerError(f"step must be a rule, not a class; give {choice.__name__}()")
+    if _is_optimiser(choice):
+        return Optax(choice)
+    if isinstance(choice, int | float) or hasattr(choice, "ndim"):
+        return Constant(choice)
+    raise LearnerError(f"step must be one of primal.steps, a number, or an Optax optimiser, got {choice!r:.80}")

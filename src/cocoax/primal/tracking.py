@@ -1,4 +1,4 @@
-"""A point of a set that follows a moving target by one LMO call a round: projection without projecting."""
+"""A point of a set that follows a moving target, with one LMO call a round instead of a projection."""
 
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ _SMALLEST = 1e-6  # weight of a rest that is moved
 class Tracker(eqx.Module):
     """x in X, how far it is from the target y that it follows, and x's latest vertices with their weights.
 
-    x = left rest + sum_k weights_k v_k, where `rest` is a point of X for what no kept vertex accounts for, and all
-    weights sum to 1.
+    x = left rest + sum_k weights_k v_k, where the point `rest` of X stands for all vertices that are not
+    stored, and all weights sum to 1.
     """
 
     point: Point  # x
@@ -42,7 +42,7 @@ class Tracker(eqx.Module):
 
     @classmethod
     def _of(cls, domain, away, vertex, atoms, weights, rest, left, point=None) -> "Tracker":
-        """With its parts in the form that the domain keeps, and x anew from them: so it stays in X, however long."""
+        """Truncate the parts as the domain does, and compute x from them again: rounding never leads out of X."""
         weights, left = _shares(weights, left)
         away, rest = domain.truncate(away), domain.truncate(rest, 1.0)
         if point is None:
@@ -94,7 +94,7 @@ class Tracker(eqx.Module):
 
 
 class _Walk(NamedTuple):
-    """x on its way within a round: x - y, and the parts of x, in the span of what they are made of."""
+    """x and x - y during a round, in coordinates of the span."""
 
     span: AbstractSpan
     away: Any
@@ -113,42 +113,42 @@ class _Walk(NamedTuple):
         return self._replace(away=tree.add(self.away, tree.scale(step, move)))
 
     def remembered(self, place, leaving, step) -> "_Walk":
-        """After a step towards the newest vertex: it takes the place of one that is kept, which becomes rest."""
+        """After a step towards the newest vertex: store it in the place of another one, which joins the rest."""
         rest = tree.mix(self.rest, self.span.vertex(place), ratio(leaving, self.left + leaving))
         weights = (1 - step) * self.weights.at[place].add(-leaving)
         weights, places = weights.at[place].add(step), self.places.at[place].set(weights.size)  # the newest is the last
         return self._replace(weights=weights, places=places, rest=rest, left=(1 - step) * (self.left + leaving))
 
     def exchanged(self, place) -> "_Walk":
-        """Move weight from the worst part of x to the best kept one, by exact line search: no LMO.
+        """Move weight from the worst part of x to the best stored vertex, by exact line search: no LMO.
 
         The newest vertex gives nothing: after the line search towards it, it costs as much as all parts on average,
-        and where there are but two, only rounding would tell which is worse.
+        and if there are only two, rounding alone would decide which is worse.
         """
-        span, weights, kept, rest, left = self.span, self.weights, self.places, self.rest, self.left
+        span, weights, places, rest, left = self.span, self.weights, self.places, self.rest, self.left
         outside = left > _SMALLEST  # whether there is a rest
-        costs = span.products(self.away)[kept]
+        costs = span.products(self.away)[places]
         of_rest = jnp.where(outside, span.dot(self.away, rest), 0)
-        held = (weights > 0).at[place].set(False)
-        best, worst = jnp.argmin(costs), jnp.argmax(jnp.where(held, costs, -jnp.inf))
-        from_rest = outside & (of_rest >= jnp.where(held[worst], costs[worst], -jnp.inf))
+        may_give = (weights > 0).at[place].set(False)
+        best, worst = jnp.argmin(costs), jnp.argmax(jnp.where(may_give, costs, -jnp.inf))
+        from_rest = outside & (of_rest >= jnp.where(may_give[worst], costs[worst], -jnp.inf))
 
-        source = tree.where(from_rest, rest, span.vertex(kept[worst]))
-        available = jnp.where(from_rest, left, jnp.where(held[worst], weights[worst], 0))
+        source = tree.where(from_rest, rest, span.vertex(places[worst]))
+        available = jnp.where(from_rest, left, jnp.where(may_give[worst], weights[worst], 0))
         gain = jnp.where(from_rest, of_rest, costs[worst]) - costs[best]
-        move = tree.sub(span.vertex(kept[best]), source)
+        move = tree.sub(span.vertex(places[best]), source)
         amount = jnp.clip(ratio(gain, span.square(move)), 0, available)
         left = left - jnp.where(from_rest, amount, 0)
         weights = weights.at[best].add(amount).at[worst].add(jnp.where(from_rest, 0, -amount))
         return self.moved(amount, move)._replace(weights=weights, left=left)
 
     def filled(self, domain: AbstractDomain) -> "_Walk":
-        """Move what no kept vertex accounts for within the ball inside X, if one is known: no LMO either."""
+        """Move the rest within the ball inside X, if the domain knows one: no LMO either."""
         if domain.inradius() is None:
             return self
         span, rest, left = self.span, self.rest, self.left
-        wanted = tree.sub(rest, tree.scale(ratio(jnp.ones_like(left), left), self.away))
-        move = tree.sub(span.inner(domain, wanted), rest)
+        goal = tree.sub(rest, tree.scale(ratio(jnp.ones_like(left), left), self.away))
+        move = tree.sub(span.inner(domain, goal), rest)
         step = jnp.clip(ratio(-span.dot(self.away, move), left * span.square(move)), 0, 1)
         step = jnp.where(left > _SMALLEST, step, 0)
         return self.moved(step * left, move)._replace(rest=tree.add(rest, tree.scale(step, move)))

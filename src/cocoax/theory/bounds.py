@@ -89,8 +89,8 @@ def algorithm1(
     Nothing was asked of $\theta$: its scale acts as $T^{-\beta}$ does. At scale 1, m drops out of B.
 
     >>> from cocoax.theory import constants
-    >>> known = dict(lipschitz=1.0, constraint_bound=1.0, diameter=1.0)
-    >>> bounds = algorithm1(1000, constants.ofw(1.0), **known)
+    >>> sizes = dict(lipschitz=1.0, constraint_bound=1.0, diameter=1.0)
+    >>> bounds = algorithm1(1000, constants.ofw(1.0), **sizes)
     >>> bounds.block, bounds.blocks, round(bounds.regret, 1)
     (100, 10, 711.2)
     """
@@ -175,8 +175,8 @@ def pdmfw(
     $\frac{12T}{T+2}$ times the scale, less one; maximise over $s_t$. Infinite where $\tau \le 0$, at scales
     below about 1/12.
 
-    >>> known = dict(dimension=4, diameter=1.0, lipschitz=1.0, smoothness=1.0, constraint_bound=1.0)
-    >>> round(pdmfw(10_000, **known).regret, 1)
+    >>> sizes = dict(dimension=4, diameter=1.0, lipschitz=1.0, smoothness=1.0, constraint_bound=1.0)
+    >>> round(pdmfw(10_000, **sizes).regret, 1)
     738.2
     """
     check_beta(beta, pdmfw_rates().beta_max)

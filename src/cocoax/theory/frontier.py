@@ -99,7 +99,7 @@ def lyap_hard(horizon: int, constants: Constants, *, diameter, lipschitz) -> Gua
     $\mathrm{Reg} \le RD(c\sqrt T + \frac12)$, hard violation $\le 2cRD\sqrt T\ln(2 + 2c\sqrt T + 2T)$.
 
     >>> from cocoax.theory import constants
-    >>> [round(each) for each in lyap_hard(10_000, constants.adaofw(1.0), diameter=1.0, lipschitz=1.0)]
+    >>> [round(bound) for bound in lyap_hard(10_000, constants.adaofw(1.0), diameter=1.0, lipschitz=1.0)]
     [3000, 60996]
     """
     c = growth(constants, lipschitz, horizon=horizon) / diameter
