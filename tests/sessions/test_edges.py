@@ -46,7 +46,7 @@ def test_a_decision_that_is_computed_is_the_same_to_the_bit_after_opening(tmp_pa
             with cx.Session(tools.problem(), learner, copy, key=key) as again:
                 assert np.array_equal(again.decide(), it.decide())
     with cx.Session(tools.problem(), learner, work / "session", key=key) as again:
-        assert np.array_equal(again.decide(), it._players.decisions[0])
+        assert np.array_equal(again.decide(), it._copies.decisions[0])
 
 
 def test_rounds_without_data_come_back(tmp_path):
@@ -190,8 +190,8 @@ def test_numbers_of_other_libraries_and_json_are_taken():
     it.observe({name: np.asarray(value).tolist() for name, value in tools.a_round(0).items()} | {"budget": 1})
     it.observe(tools.a_round(1) | {"budget": 0.5})
     game = cx.play(tools.problem(), tools.learner("Auto"), tools.stacked(3), key=jax.random.key(0))
-    on_host = jax.tree.map(np.asarray, game.state)
-    assert np.array_equal(tools.session(None, "Auto", state=on_host).decide(), game.decision)
+    in_numpy = jax.tree.map(np.asarray, game.state)
+    assert np.array_equal(tools.session(None, "Auto", state=in_numpy).decide(), game.decision)
     with pytest.raises(cx.SessionError, match="real number"):
         tools.session().observe(tools.a_round(0) | {"budget": 1 + 1j})
 

@@ -9,7 +9,7 @@ import pytest
 import session_tools as tools
 
 import cocoax as cx
-from cocoax.sessions.totals import Ledger
+from cocoax.sessions.totals import RunningTotals
 
 
 @pytest.fixture
@@ -182,10 +182,10 @@ def test_an_infeasible_budget_raises_the_alarm(name):
 def _alarms(problem, rounds, learner, seed):
     game = cx.play(problem, learner, rounds, key=jax.random.key(seed))
     columns = np.asarray(game.loss)[:, None], np.asarray(game.constraint), np.asarray(game.multiplier)
-    ledger, alarms = Ledger(problem.constraints), 0
+    totals, alarms = RunningTotals(problem.constraints), 0
     for number, outcome in enumerate(np.concatenate(columns, 1)):
-        ledger.add(outcome)
-        alarms += number % 32 == 31 and ledger.growing().any()  # as often as blocks are full
+        totals.add(outcome)
+        alarms += number % 32 == 31 and totals.growing().any()  # as often as blocks are full
     return alarms
 
 
@@ -200,9 +200,9 @@ def test_a_feasible_budget_raises_no_alarm(name, budget):
 
 
 def test_sums_do_not_drift():
-    ledger, losses = Ledger(0), [1e8, *[0.1] * 20_000]
+    totals, losses = RunningTotals(0), [1e8, *[0.1] * 20_000]
     for loss in losses:
-        ledger.add(np.array([loss]))
+        totals.add(np.array([loss]))
     exact = math.fsum(losses)
-    assert ledger.summary(())["loss"] == exact
+    assert totals.summary(())["loss"] == exact
     assert abs(np.cumsum(losses)[-1] - exact) > 1e-6

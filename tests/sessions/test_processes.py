@@ -84,7 +84,7 @@ def test_one_process_at_a_time(path):
         assert tools.bits(session) == tools.uninterrupted().after(2)
 
 
-def _fork(path, send):
+def _fork(path, leaves_it_open, send):
     """A child that uses its parent's session is refused, and harms nothing when it ends as programs do."""
     tools.as_in_tests()
     warnings.simplefilter("ignore")
@@ -95,8 +95,9 @@ def _fork(path, send):
         for use in (session.decide, lambda: tools.observe(session, 1), session.history):
             with pytest.raises(cx.SessionError, match="process that opened it"):
                 use()
-        session.close()
-        del session, use
+        if not leaves_it_open:
+            session.close()
+            del session, use
         sys.exit(0)  # with the interpreter's own clearing up
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     tools.observe(session, 3)
@@ -104,8 +105,9 @@ def _fork(path, send):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_child_process_is_refused_and_harms_nothing(path):
-    process, receive = tools.in_process(_fork, path)
+@pytest.mark.parametrize("leaves_it_open", [False, True])
+def test_a_child_process_is_refused_and_harms_nothing(path, leaves_it_open):
+    process, receive = tools.in_process(_fork, path, leaves_it_open)
     assert receive.recv_bytes() == b"0 True"
     process.join()
     with tools.session(path) as session:

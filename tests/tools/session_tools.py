@@ -66,13 +66,13 @@ def observe(session, count):
 
 def bits(session):
     """All that a session is, exactly."""
-    players = session._players
-    return packing.pack(players.arrays()) + json.dumps(players.notes()).encode()
+    copies = session._copies
+    return packing.pack(copies.arrays()) + json.dumps(copies.notes()).encode()
 
 
 def assert_same(first, second):
     assert first.rounds == second.rounds and bits(first) == bits(second)
-    if first._players.pending == 0:
+    if first._copies.pending == 0:
         assert np.array_equal(first.decide(), second.decide())
 
 

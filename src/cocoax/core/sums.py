@@ -7,6 +7,17 @@ import numpy as np
 from . import tree
 
 
+def compensated_add(total, lost, value):
+    """One step of Kahan's sum: (total + value, its rounding error), where `lost` is the error of `total`.
+
+    >>> compensated_add(1e16, 0.0, 1.0)
+    (1e+16, -1.0)
+    """
+    value = value - lost
+    new = total + value
+    return new, (new - total) - value
+
+
 def running_sum(values, axis):
     """Cumulative sum: in float64 on the host where values are known, compensated (Kahan) where they are traced.
 
@@ -17,10 +28,8 @@ def running_sum(values, axis):
         return np.cumsum(np.asarray(values, np.float64), axis=axis)
 
     def add(carry, value):
-        total, lost = carry
-        value = value - lost
-        new = total + value
-        return (new, (new - total) - value), new
+        new, lost = compensated_add(*carry, value)
+        return (new, lost), new
 
     first = jnp.moveaxis(values, axis, 0)
     zero = jnp.zeros_like(first[0])

@@ -1,4 +1,4 @@
-"""What users give to sessions, in the form that these want, or one sentence."""
+"""Checks of the arguments of sessions."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def late_settings(horizon, pending, copies, expires) -> dict:
         raise SessionError("copies= and expires= are for late feedback; give pending= too")
     copies = max(pending, 1) if copies is None else check.whole(copies, "copies", SessionError, low=1)
     if copies > max(pending, 1):
-        raise SessionError(f"copies={copies} is more than pending={pending}: some would never play; give fewer")
+        raise SessionError(f"copies={copies} is more than pending={pending}: some would never play; give fewer copies")
     if expires is not None:
         expires = check.whole(expires, "expires", SessionError, low=1)
     if horizon is not None:
@@ -38,27 +38,27 @@ def late_settings(horizon, pending, copies, expires) -> dict:
 
 
 def first_states(problem, learner, key, state, horizon, start, copies) -> list:
-    """Of the copies: at their beginning, or as `state` has them."""
+    """The states of all copies: new ones, or those of `state`."""
     if state is not None:
         if horizon is not None or start is not None:
-            raise SessionError("state= goes on with its own start and horizon; leave out start= and horizon=")
+            raise SessionError("state= continues with its own start and horizon; leave out start= and horizon=")
         states = list(state) if copies > 1 and type(state) is tuple else [state]
         if len(states) != copies:
             raise SessionError(f"state= must be a tuple of {copies} states, one for each copy; or give copies=1")
-        return [checked_state(problem, learner, None, each) for each in states]
+        return [checked_state(problem, learner, None, state) for state in states]
     check.random_key(key, "a session", SessionError)
     horizon = horizon if horizon is None or isinstance(horizon, Horizon) else Horizon(horizon)
     start = checked_start(problem, start)
     learner.check(problem)
     keys = [key] if copies == 1 else list(jax.random.split(key, copies))
-    return [begin(problem, learner, None, each, horizon, start) for each in keys]
+    return [begin(problem, learner, None, key, horizon, start) for key in keys]
 
 
-def each_round(rounds) -> list:
-    """A list of rounds, from one or from columns."""
+def list_of_rounds(rounds) -> list:
+    """A list of rounds, from a list or from a PyTree with a leading axis."""
     if isinstance(rounds, list | tuple) and not rounds:
         raise SessionError("observe_many needs at least one round")
-    if isinstance(rounds, list | tuple) and not all(isinstance(each, int | float | np.ndarray) for each in rounds):
+    if isinstance(rounds, list | tuple) and not all(isinstance(round, int | float | np.ndarray) for round in rounds):
         return list(rounds)
     columns = jax.tree.map(np.asarray, rounds, is_leaf=lambda node: isinstance(node, list))
     try:
@@ -76,6 +76,6 @@ def checked_ticket(ticket) -> str:
     return ticket
 
 
-def on_host(x):
-    """In NumPy, and the caller's own."""
+def to_numpy(x):
+    """A NumPy copy."""
     return np.array(x) if isinstance(x, jax.Array) else jax.tree.map(np.array, x)

@@ -1,4 +1,4 @@
-"""The learner of a session, or independent copies of it, and the tickets that they wait for."""
+"""The learner of a session, or independent copies of it, with their pending tickets."""
 
 from typing import Any, NamedTuple
 
@@ -9,136 +9,138 @@ import numpy as np
 from ..errors import CocoaxError, SessionError
 from .step import compiled_step
 from .storage.events import DECIDED, SKIPPED, Event
-from .totals import Ledger
+from .totals import RunningTotals
 
 
 class Ticket(NamedTuple):
-    """A decision that was given, and whose round is to come."""
+    """A decision whose round is not observed yet."""
 
-    which: int  # of the copies decided
-    version: int  # how many rounds that copy had observed by then
-    number: int  # how many tickets there were before
+    which: int  # the index of the copy that decided
+    version: int  # how many rounds that copy had observed before
+    number: int  # how many tickets were given before
     decision: Any
 
 
-class Players:
-    """Everything of a session that changes with its events."""
+class LearnerCopies:
+    """Everything in a session that changes with its events."""
 
     def __init__(self, problem, learner, states, pending: int, expires: int | None):
-        self.problem, self.learner = problem, learner
+        self.problem, self.learner, self.constraints = problem, learner, problem.constraints
         self._constants, structure = jax.tree.flatten((problem, learner))
-        self._of_state = jax.tree.structure(states[0])
-        self._step = compiled_step(structure, self._of_state)
+        self._structure = jax.tree.structure(states[0])
+        self._step = compiled_step(structure, self._structure)
         self.states = [[jnp.asarray(leaf) for leaf in jax.tree.leaves(state)] for state in states]
         self.decisions = [jax.tree.map(jnp.asarray, learner.decision(state)) for state in states]
         self.pending, self.expires = pending, expires
-        self._plans = self._left(0) is not None
+        self._has_horizon = self._rounds_left(0) is not None
         self.versions = [0] * len(self.states)
         self.tickets: dict[str, Ticket] = {}
         self.given = 0
-        self.ledger = Ledger(problem.constraints)
+        self.totals = RunningTotals(self.constraints)
 
     def state(self, which=0):
-        return jax.tree.unflatten(self._of_state, self.states[which])
+        return jax.tree.unflatten(self._structure, self.states[which])
 
     def live(self) -> dict[str, Ticket]:
-        """The tickets that the next one to be given leaves."""
+        """The tickets that do not expire when the next one is given."""
         if self.expires is None:
             return self.tickets
-        return {name: each for name, each in self.tickets.items() if each.number > self.given - self.expires}
+        return {name: ticket for name, ticket in self.tickets.items() if ticket.number > self.given - self.expires}
 
     def give(self, name: str) -> Event:
-        """A decision of the copy that waits for the fewest rounds."""
+        """Take a decision of the copy with the fewest pending tickets."""
         self.tickets = dict(self.live())
-        waiting = [ticket.which for ticket in self.tickets.values()]
-        which = min(range(len(self.states)), key=waiting.count)
+        busy = [ticket.which for ticket in self.tickets.values()]
+        which = min(range(len(self.states)), key=busy.count)
         self.tickets[name] = Ticket(which, self.versions[which], self.given, self.decisions[which])
         self.given += 1
         return Event(DECIDED, name, None, None, None)
 
     def observe(self, name: str | None, round, played) -> np.ndarray:
-        """What it came to, see `_stepping.figures`; a round that is refused changes nothing."""
+        """Learn from a round; returns its outcome (see `step.figures`). A refused round changes nothing."""
         which = 0 if name is None else self.tickets[name].which
         if name is not None and played is None and self.tickets[name].version != self.versions[which]:
-            played = self.tickets[name].decision  # the learner has moved on since
+            played = self.tickets[name].decision  # the copy learned from other rounds since then
         try:
-            state, decision, found = self._step(self._constants, self.states[which], round, played)
+            state, decision, outcome = self._step(self._constants, self.states[which], round, played)
         except CocoaxError:
             raise
-        except Exception as error:  # of any kind: it is a user's function
+        except Exception as error:  # of any kind: users write the loss
             text = f"{type(error).__name__}: {error}".split("\n")[0]
-            raise SessionError(f"the loss or a constraint failed on this round ({text}); mend or drop it") from error
-        outcome = np.asarray(found).astype(np.float64)
+            raise SessionError(
+                f"the loss or a constraint failed on this round ({text}); correct it or leave it out"
+            ) from error
+        outcome = np.asarray(outcome).astype(np.float64)
         if not outcome[-3]:
-            self.check_plan()
-            raise SessionError(self._complaint(outcome))
+            self.check_horizon()
+            raise SessionError(self._not_finite(outcome))
         self.states[which], self.decisions[which] = state, decision
         self.versions[which] += 1
-        self.ledger.add(outcome)
+        self.totals.add(outcome)
         if name is not None:
             del self.tickets[name]
         return outcome
 
-    def check_plan(self):
-        """Whether every copy has rounds left, where learners plan for a number of them."""
-        if self._plans and any(int(self._left(which)) < 1 for which in range(len(self.states))):
+    def check_horizon(self):
+        """Raise if a copy with a horizon has no rounds left."""
+        if self._has_horizon and any(int(self._rounds_left(which)) < 1 for which in range(len(self.states))):
             raise SessionError(
-                "the learner planned for no more rounds; begin a session with a larger horizon=, or have these rounds "
-                "played again with one: cx.Session.replay(..., horizon=...)"
+                "the learner planned for no more rounds; start a session with a larger horizon=, or replay its "
+                "rounds with one: cx.Session.replay(..., horizon=...)"
             )
 
-    def _left(self, which) -> Any:
+    def _rounds_left(self, which) -> Any:
         return self.learner.rounds_left(self.state(which))
 
-    def _complaint(self, outcome) -> str:
-        constraints = self.problem.constraints
+    def _not_finite(self, outcome) -> str:
+        constraints = self.constraints
         for name, values in (("loss", outcome[:1]), ("constraint", outcome[1 : 1 + constraints])):
             if not np.isfinite(values).all():
-                return f"the {name} is not finite in this round, although its data are; mend or drop it"
-        return "a gradient, or the decision that it leads to, is not finite in this round; mend or drop it"
+                return f"the {name} is not finite in this round, although its data are; correct it or leave it out"
+        return "a gradient, or the decision that it leads to, is not finite in this round; correct it or leave it out"
 
     def skip(self, name: str) -> Event:
         del self.tickets[name]
         return Event(SKIPPED, name, None, None, None)
 
-    def copy(self) -> "Players":
-        """As it is now, whatever happens to the other."""
+    def copy(self) -> "LearnerCopies":
+        """An independent copy; arrays, which never change, are shared."""
         twin = _twin(self)
         twin.states, twin.decisions = list(self.states), list(self.decisions)
         twin.versions, twin.tickets = list(self.versions), dict(self.tickets)
-        twin.ledger = _twin(self.ledger)
+        twin.totals = _twin(self.totals)
         return twin
 
     def notes(self) -> dict:
-        """With `arrays`, all that changes."""
-        tickets = [[name, each.which, each.version, each.number] for name, each in self.tickets.items()]
+        """As JSON; with `arrays` it is the whole state."""
+        tickets = [[name, ticket.which, ticket.version, ticket.number] for name, ticket in self.tickets.items()]
         return {"tickets": tickets, "given": self.given, "versions": self.versions}
 
     def arrays(self):
-        return self.states, self.decisions, [each.decision for each in self.tickets.values()], self.ledger.arrays
+        return self.states, self.decisions, [ticket.decision for ticket in self.tickets.values()], self.totals.arrays
 
     def arrays_like(self, notes: dict):
-        """The form that `arrays` has where these notes, which may come from anybody, were taken; else ValueError."""
+        """Arrays of the shapes that belong to notes, which are not trusted; ValueError if the notes cannot be."""
         match notes:
             case {"tickets": list(tickets), "given": int(), "versions": list(versions)}:
-                whole = [*versions, *(number for each in tickets for number in each[1:])]
-                good = all(type(number) is int for number in whole) and len(versions) == len(self.states)
-                good = good and all(len(each) == 4 and isinstance(each[0], str) for each in tickets)
+                numbers = [*versions, *(number for ticket in tickets for number in ticket[1:])]
+                good = all(type(number) is int for number in numbers) and len(versions) == len(self.states)
+                good = good and all(len(ticket) == 4 and isinstance(ticket[0], str) for ticket in tickets)
                 if good and all(0 <= copy < len(self.states) for _, copy, _, _ in tickets):
-                    return self.states, self.decisions, [self.decisions[0]] * len(tickets), self.ledger.arrays
-        raise ValueError("no notes of a session")
+                    return self.states, self.decisions, [self.decisions[0]] * len(tickets), self.totals.arrays
+        raise ValueError("not the notes of a session")
 
     def restore(self, notes: dict, arrays):
-        self.states, self.decisions, given, self.ledger.arrays = arrays
+        self.states, self.decisions, decisions, self.totals.arrays = arrays
         self.given, self.versions = notes["given"], notes["versions"]
         self.tickets = {
             name: Ticket(which, version, number, decision)
-            for (name, which, version, number), decision in zip(notes["tickets"], given)
+            for (name, which, version, number), decision in zip(notes["tickets"], decisions)
         }
 
 
 def _twin(instance):
-    """As `copy.copy`, which takes ten times longer."""
+    """As `copy.copy`, but ten times faster."""
     twin = object.__new__(type(instance))
     twin.__dict__.update(instance.__dict__)
     return twin

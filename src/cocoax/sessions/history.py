@@ -1,4 +1,4 @@
-"""The journal's rounds, looked back at."""
+"""The past rounds of a session, as a game and as a table."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,21 +8,21 @@ import numpy as np
 
 from ..errors import SessionError
 from ..games.game import Game
-from .copies import Players
-from .schema import Form
+from .copies import LearnerCopies
+from .schema import RoundSchema
 from .step import Observed, figures
 from .storage.events import Event
 
 
-def game_of(events: Iterable[Event], players: Players, form: Form | None, keep_rounds: bool) -> Game:
-    """What was observed, as a game; its figures are in float64."""
-    constraints, outcomes, data = players.problem.constraints, [], []
+def game_of(events: Iterable[Event], copies: LearnerCopies, schema: RoundSchema | None, keep_rounds: bool) -> Game:
+    """The observed rounds as a game, with its numbers in float64."""
+    constraints, outcomes, data = copies.constraints, [], []
     for event in events:
         outcomes.append(event.outcome or b"")
         if keep_rounds and event.round is None:
-            raise SessionError("this needs all rounds, but some were forgotten; begin sessions with keep_rounds=True")
-        if keep_rounds and form is not None:
-            data.append(form.unpack(event.round or b""))
+            raise SessionError("this needs all rounds, but some were forgotten; start sessions with keep_rounds=True")
+        if keep_rounds and schema is not None:
+            data.append(schema.unpack(event.round or b""))
     if keep_rounds and not data:
         raise SessionError("no round was observed yet; observe one first")
     observed = Observed.of(np.frombuffer(b"".join(outcomes)).reshape(-1, figures(constraints)), constraints)
@@ -30,19 +30,19 @@ def game_of(events: Iterable[Event], players: Players, form: Form | None, keep_r
     none: Any = np.asarray(-1)
     return Game(
         **observed._asdict(),
-        decision=players.decisions[0],
+        decision=copies.decisions[0],
         average=None,
         decisions=None,
         rounds=rounds,
-        state=players.state(),
+        state=copies.state(),
         bad_round=none,
-        problem=players.problem if keep_rounds else None,
-        names=players.problem.names,
+        problem=copies.problem if keep_rounds else None,
+        names=copies.problem.names,
     )
 
 
 def rows_of(columns: dict[str, np.ndarray]) -> np.ndarray:
-    """A table as a structured array, which has as many entries as rows."""
+    """A table as a structured array, one entry a row."""
     dtypes = [(name, column.dtype) for name, column in columns.items()]
     rows = np.empty(len(next(iter(columns.values()))), dtypes)
     for name, column in columns.items():

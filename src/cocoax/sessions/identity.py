@@ -1,4 +1,4 @@
-"""Who plays what: recorded when a session begins, and compared when it is opened again."""
+"""The signature of a session: problem, learner and settings, stored when it starts and compared when it opens."""
 
 import platform
 
@@ -15,7 +15,7 @@ _COMPARED = ("learner", "domain", "loss", "constraint", "regularity")
 
 
 def signature(problem: Problem, learner: AbstractLearner, states, settings: dict) -> dict:
-    """As JSON. Everything but code is compared exactly; code, which is one Python's own, on the same Python only."""
+    """As JSON. Bytecode is compared only under the same version of Python; everything else always."""
     from .. import __version__
 
     parts = {
@@ -26,27 +26,27 @@ def signature(problem: Problem, learner: AbstractLearner, states, settings: dict
         "regularity": problem.regularity,
     }
     try:
-        known = {
-            name: [_named(part), *(fingerprint(part, code=code) for code in (True, False))]
+        fingerprints = {
+            name: [_names(part), *(fingerprint(part, code=code) for code in (True, False))]
             for name, part in parts.items()
         }
     except LabError as error:
-        raise SessionError(f"a session must know its problem and learner again: {error}") from None
+        raise SessionError(f"a session must recognise its problem and learner when it opens: {error}") from None
     return {
         "version": __version__,
         "python": ".".join(platform.python_version_tuple()[:2]),
         "decision": packing.outline(learner.decision(states[0])),
         "constraints": list(problem.names),
-        **known,
+        **fingerprints,
         "settings": settings,
         "x64": bool(jax.config.read("jax_enable_x64")),
         "state": packing.outline(states[0]),
     }
 
 
-def _named(part) -> str:
+def _names(part) -> str:
     parts = part if isinstance(part, tuple) else (part,)
-    return ", ".join(_name(each) for each in parts if each is not None)
+    return ", ".join(_name(part) for part in parts if part is not None)
 
 
 def _name(part) -> str:
@@ -55,19 +55,19 @@ def _name(part) -> str:
     return type(part).__name__ if isinstance(part, eqx.Module) else getattr(part, "__qualname__", type(part).__name__)
 
 
-def _is_alike(recorded, current) -> bool:
-    """Whether what was read has the parts of a signature, whatever they say."""
+def _is_signature(recorded, current) -> bool:
+    """Whether the record has the structure of a signature."""
     if not isinstance(recorded, dict) or recorded.keys() != current.keys():
         return False
-    named = [recorded[name] for name in _COMPARED]
-    return isinstance(recorded["settings"], dict) and all(isinstance(each, list) and len(each) == 3 for each in named)
+    parts = [recorded[name] for name in _COMPARED]
+    return isinstance(recorded["settings"], dict) and all(isinstance(part, list) and len(part) == 3 for part in parts)
 
 
 def compare(recorded: dict, current: dict, path):
-    """Raise, in one sentence, at the first thing that is not as it was."""
-    if not _is_alike(recorded, current):
-        raise SessionError(f"{path} does not say who plays what; it was not written by cocoax")
-    deliberate = "or have its rounds played again: cx.Session.replay"
+    """Raise, in one sentence, at the first difference."""
+    if not _is_signature(recorded, current):
+        raise SessionError(f"{path} has no signature of a session; it was not written by cocoax")
+    deliberate = "or replay its rounds with cx.Session.replay"
     if recorded["version"] != current["version"]:
         raise SessionError(
             f"{path} was recorded by cocoax {recorded['version']}, this is {current['version']}; install that one, "
@@ -79,7 +79,7 @@ def compare(recorded: dict, current: dict, path):
         if recorded[name] != current[name]:
             raise SessionError(
                 f"{path} was recorded with {name} {recorded[name]}, this problem has {current[name]}; open it with the "
-                f"problem of then, {deliberate}"
+                f"same problem, {deliberate}"
             )
     same_python = recorded["python"] == current["python"]
     for name in _COMPARED:
@@ -97,6 +97,6 @@ def compare(recorded: dict, current: dict, path):
     for name, now in current["settings"].items():
         before = recorded["settings"].get(name)
         if before != now:
-            raise SessionError(f"{path} was begun with {name}={before}, this is {name}={now}; give that, {deliberate}")
+            raise SessionError(f"{path} has {name}={before}, this is {name}={now}; give that, {deliberate}")
     if recorded["state"] != current["state"]:
-        raise SessionError(f"{path} was begun from a state= of another form; give it again when opening, {deliberate}")
+        raise SessionError(f"{path} started from a state= of other shapes; give that one when opening, {deliberate}")

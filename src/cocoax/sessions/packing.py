@@ -11,7 +11,7 @@ from ..core import check
 
 
 def short(value) -> str:
-    """In an error, whatever it is."""
+    """A short description for error messages; never raises."""
     try:
         return check.described(value)
     except Exception:  # objects whose repr fails
@@ -19,12 +19,12 @@ def short(value) -> str:
 
 
 def pack(tree) -> bytes:
-    """The leaves of a tree of arrays, one after the other; typed keys as their data."""
+    """The bytes of all leaves of a tree of arrays; of typed keys, of their data."""
     return b"".join([np.asarray(_plain(leaf)).tobytes() for leaf in jax.tree.leaves(tree)])
 
 
 def unpack_like(tree, data: bytes) -> Any:
-    """A tree like another one, typed keys included; NumPy's arrays stay with NumPy."""
+    """The inverse of `pack`, for a tree with the same structure, shapes and dtypes as `tree`."""
     leaves, structure = jax.tree.flatten(tree)
     plain = [_plain(leaf) for leaf in leaves]
     arrays = _split(data, [(leaf.dtype, leaf.shape) for leaf in plain])
@@ -38,6 +38,7 @@ def unpack_like(tree, data: bytes) -> Any:
 
 
 def size_like(tree) -> int:
+    """How many bytes `pack` gives."""
     return sum(_plain(leaf).nbytes for leaf in jax.tree.leaves(tree))
 
 
@@ -53,7 +54,7 @@ def _split(data, kinds):
         arrays.append(np.frombuffer(data, dtype, count, at).reshape(shape))
         at += count * dtype.itemsize
     if at != len(data):
-        raise ValueError("the bytes do not fit the form")
+        raise ValueError("the bytes do not fit the tree")
     return arrays
 
 

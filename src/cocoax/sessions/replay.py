@@ -1,4 +1,4 @@
-"""The rounds of one session, observed by another."""
+"""Replay: a new session observes the rounds of an old one."""
 
 import contextlib
 import itertools
@@ -7,17 +7,16 @@ import shutil
 import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 
-from ..errors import CocoaxError, SessionError, SessionWarning
-from .recovery import largest_field, play_event, recorded_form
-from .storage.acknowledged import Witness
+from ..errors import CocoaxError, SessionError
+from .recovery import largest_field, play_event, recorded_schema, warn
+from .storage.acknowledged import AcknowledgedCounter
 from .storage.database import Damaged
-from .storage.events import OBSERVED
+from .storage.events import OBSERVED, Event
 from .storage.journal import Journal
 
-_TOGETHER = 1000  # events in one transaction
+_BATCH = 1000  # events in one transaction
 _LATE = ("pending", "copies", "expires")
 
 
@@ -31,7 +30,7 @@ def replay(make_session, source: Path, problem, learner, path, options):
     with _copied(source) as (copy, acknowledged):
         old = Journal(copy, salvage=True)
         try:
-            return _replayed(old, acknowledged, make_session, source, problem, learner, path, options)
+            return _replay(old, acknowledged, make_session, source, problem, learner, path, options)
         except Damaged as damage:
             raise SessionError(f"{source} is damaged at {damage}, before any round could be read") from None
         finally:
@@ -40,38 +39,38 @@ def replay(make_session, source: Path, problem, learner, path, options):
 
 @contextlib.contextmanager
 def _copied(source):
-    """A copy of the files, which nobody writes meanwhile: SQLite would change what it only reads."""
-    witness = Witness(source)
+    """A copy of the files, which are locked meanwhile: SQLite writes even to files that it only reads."""
+    counter = AcknowledgedCounter(source)
     try:
         with tempfile.TemporaryDirectory() as folder:
             for file in (source, source.with_name(source.name + "-wal")):
                 if file.is_file():
                     shutil.copyfile(file, Path(folder, file.name))
-            yield Path(folder, source.name), witness.count
+            yield Path(folder, source.name), counter.count
     finally:
-        witness.close()
+        counter.close()
 
 
-def _replayed(old, acknowledged, make_session, source, problem, learner, path, options):
-    settings, form = _recorded_settings(old), recorded_form(old)
+def _replay(old, acknowledged, make_session, source, problem, learner, path, options):
+    settings, schema = _recorded_settings(old), recorded_schema(old)
     if "state" in options:
         settings.pop("horizon", None)
     session = make_session(problem, learner, path, **settings | options)
     try:
         if session.rounds or session.pending:
             raise SessionError(f"{path} is a session already; replay into a new file")
-        _play_all(old, form, session._durable, source)
+        _play_all(old, schema, session._durable, source)
     except BaseException:
         _discard(session)
         raise
     if acknowledged is not None and acknowledged > old.last:
-        _warn(f"{source}: {acknowledged - old.last} acknowledged event(s) after {old.last} are lost and not replayed")
+        warn(f"{source}: {acknowledged - old.last} acknowledged event(s) after {old.last} are lost and not replayed")
     return session
 
 
 def _discard(session):
-    """Half a replay would open as if it were whole."""
-    is_new = not session._durable.was_there
+    """Delete the files of a failed replay, which would open as if it were complete."""
+    is_new = session._durable.was_new
     session.close()
     if session.path is not None and is_new:
         for suffix in ("", "-wal", "-acknowledged"):
@@ -83,40 +82,32 @@ def _recorded_settings(old) -> dict:
     recorded = old.fact("signature")
     settings = recorded.get("settings") if isinstance(recorded, dict) else None
     if not isinstance(settings, dict):
-        raise Damaged("who plays what")
+        raise Damaged("its signature")
     return {name: settings.get(name) for name in ((*_LATE, "horizon") if settings.get("pending") else ("horizon",))}
 
 
-def _play_all(old, form, durable, source):
-    events = _readable(old, largest_field(form, durable.players), source)
-    first = next(events, None)
-    began = told = time.monotonic()
-    while first is not None:
-        batch = itertools.chain([first], itertools.islice(events, _TOGETHER - 1))
-        durable.commit(lambda players, batch=batch: _played_again(players, batch, form), form)
-        first = next(events, None)
-        if time.monotonic() - told > 2:
-            told = time.monotonic()
-            print(f"{old.last:,} events replayed in {told - began:.0f} s", file=sys.stderr, flush=True)
+def _play_all(old, schema, durable, source):
+    events = _readable(old, largest_field(schema, durable.copies), source)
+    start = last_print = time.monotonic()
+    while batch := list(itertools.islice(events, _BATCH)):
+        copies = durable.copies.copy()
+        durable.commit(copies, [_play_again(copies, event, schema) for event in batch], schema)
+        if time.monotonic() - last_print > 2:
+            last_print = time.monotonic()
+            print(f"{old.last:,} events replayed in {last_print - start:.0f} s", file=sys.stderr, flush=True)
 
 
 def _readable(old, size, source):
     try:
         yield from old.follow(size)
     except Damaged as damage:
-        _warn(f"{source} is damaged at {damage}: what comes after was not replayed")
+        warn(f"{source} is damaged at {damage}: what comes after was not replayed")
 
 
-def _played_again(players, events, form):
-    for event in events:
-        if event.kind == OBSERVED and event.round is None:
-            raise SessionError("rounds of that session were forgotten; begin a new one, with its state as state=")
-        try:
-            outcome = play_event(players, form, event)
-        except CocoaxError as error:
-            raise SessionError(f"round {players.ledger.rounds} cannot be replayed: {error}") from None
-        yield event._replace(outcome=outcome)
-
-
-def _warn(text):
-    warnings.warn(text, SessionWarning, stacklevel=2)
+def _play_again(copies, event, schema) -> Event:
+    if event.kind == OBSERVED and event.round is None:
+        raise SessionError("rounds of that session were forgotten; start a new one, with its state as state=")
+    try:
+        return event._replace(outcome=play_event(copies, schema, event))
+    except CocoaxError as error:
+        raise SessionError(f"round {copies.totals.rounds} cannot be replayed: {error}") from None

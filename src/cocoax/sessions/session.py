@@ -13,13 +13,13 @@ from ..games.game import Game
 from ..learners.base import AbstractLearner
 from ..problem.problem import Problem
 from . import packing
-from .arguments import as_file, checked_ticket, each_round, first_states, late_settings, on_host
-from .copies import Players
+from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, to_numpy
+from .copies import LearnerCopies
+from .durable import DurableState
 from .history import game_of, rows_of
 from .identity import signature
-from .recovery import Durable
 from .replay import replay
-from .schema import Form
+from .schema import RoundSchema
 from .step import Observed
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 
@@ -29,22 +29,22 @@ class Session:
 
     **Arguments:**
 
-    - `path`: the file that it lives in: there, the same line reopens it; not there, it is begun. Without a path nothing
-      survives.
-    - `key`: the source of all randomness, when the session begins; later it goes on from where it was.
-    - `state`: `game.state` of a game over logged data, to begin from; `horizon`, `start`: as in `play`.
-    - `pending`: for feedback that comes late, how many rounds may be waited for at a time; 0 where each round is
-      observed before the next decision. Rounds then have tickets: `decide(ticket)`, `observe(round, ticket=ticket)`.
-    - `copies`: how many independent copies of the learner share the late rounds, `pending` by default. Each then
-      decides, observes, decides, ... as its proofs assume, so that bounds of learners without a horizon hold over each
-      copy's rounds and add up: c T^p becomes at most c pending^(1-p) T^p (docs/sessions.md has the conditions). With
-      fewer copies each learns from more rounds, with gradients at what was played then, without a proof.
-    - `expires`: a ticket is given up when this many were given after it; by default never.
+    - `path`: the file of the session. If it exists, the session continues; if not, it starts. Without a path nothing
+      is kept.
+    - `key`: the source of all randomness when the session starts; an old session continues with its own.
+    - `state`: `game.state` of a game over logged data, to start from; `horizon`, `start`: as in `play`.
+    - `pending`: for late feedback, how many rounds may be pending at a time; 0 if each round is observed before the
+      next decision. Late rounds have tickets: `decide(ticket)`, `observe(round, ticket=ticket)`.
+    - `copies`: how many independent copies of the learner share the late rounds, `pending` by default. Each copy then
+      decides, observes, decides, ... as its proofs assume, so bounds of learners without a horizon hold over the
+      rounds of each copy and add up: c T^p becomes at most c pending^(1-p) T^p (docs/sessions.md has the conditions).
+      With fewer copies, each learns from more rounds, with gradients at its decision of that time, without a proof.
+    - `expires`: a ticket expires when this many were given after it; by default never.
     - `keep_rounds`: keep all rounds, which `regret` and `replay` need; or only those since the last snapshot.
-    - `snapshot_every`: how many events there are between snapshots: what reopening after a crash replays at most.
+    - `snapshot_every`: the number of events between snapshots, which is the most that opening after a crash replays.
 
-    `decide` gives the same until its round is observed. `observe` returns when the round is on disk, raises
-    `SessionError` when it is not, and then nothing has changed. Methods may be called from several threads.
+    `decide` returns the same decision until its round is observed. `observe` returns when the round is on disk; if it
+    raises `SessionError`, nothing has changed. Methods may be called from several threads.
 
     >>> import jax
     >>> import cocoax as cx
@@ -81,37 +81,38 @@ class Session:
         if not isinstance(keep_rounds, bool):
             raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
         if key is None and self.path is not None and self.path.exists():
-            key = jax.random.key(0)  # only its form matters
+            key = jax.random.key(0)  # only its dtype matters
         states = first_states(problem, learner, key, state, horizon, start, settings["copies"])
-        players = Players(problem, learner, states, settings["pending"], settings["expires"])
+        copies_of_learner = LearnerCopies(problem, learner, states, settings["pending"], settings["expires"])
+        identity = signature(problem, learner, states, settings)
         self._lock = threading.RLock()
-        self._keeps_data = keep_rounds or path is not None  # a journal needs them until the next snapshot
-        self._durable = Durable(self.path, players, signature(problem, learner, states, settings), every, keep_rounds)
+        self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
+        self._durable = DurableState(self.path, copies_of_learner, identity, every, keep_rounds)
 
     @property
-    def _players(self) -> Players:
-        return self._durable.players
+    def _copies(self) -> LearnerCopies:
+        return self._durable.copies
 
     @property
     def rounds(self) -> int:
-        """How many were observed."""
-        return self._players.ledger.rounds
+        """Number of observed rounds."""
+        return self._copies.totals.rounds
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """The tickets whose rounds are waited for."""
-        return tuple(self._players.tickets)
+        """The tickets whose rounds are not observed yet."""
+        return tuple(self._copies.tickets)
 
     @property
     def state(self):
-        """The learner's, for `play(state=...)` or another session; a tuple with several copies."""
-        states = [self._players.state(which) for which in range(len(self._players.states))]
+        """The state of the learner, for `play(state=...)` or another session; a tuple if there are several copies."""
+        states = [self._copies.state(which) for which in range(len(self._copies.states))]
         return states[0] if len(states) == 1 else tuple(states)
 
     @property
     def alarm(self) -> str | None:
-        """Which budgets look infeasible, because their multipliers keep growing while they are exceeded."""
-        names = [name for name, grows in zip(self._players.problem.names, self._players.ledger.growing()) if grows]
+        """A sentence if a budget looks infeasible: its multiplier keeps growing while it is exceeded."""
+        names = [name for name, grows in zip(self._copies.problem.names, self._copies.totals.growing()) if grows]
         if not names:
             return None
         return (
@@ -120,143 +121,141 @@ class Session:
         )
 
     def decide(self, ticket: str | None = None):
-        """The decision of the round that comes, in NumPy; the same until that round is observed.
+        """The decision of the next round, in NumPy; the same until that round is observed.
 
-        With `pending`, the decision of the round that is called `ticket`; a ticket that is pending gets the decision
-        that it got before, so a call can be repeated when its answer was lost. Without a name each call is a new round,
-        called after how many there were; `session.pending[-1]` tells.
+        With `pending`, the decision of the round with the name `ticket`. A pending ticket gets its old decision, so a
+        call can be repeated if its answer was lost. Without a name, each call is a new round, named by its number;
+        `session.pending[-1]` is that name.
         """
         with self._lock:
             self._durable.check_usable()
-            self._players.check_plan()
-            if not self._players.pending:
+            self._copies.check_horizon()
+            if not self._copies.pending:
                 if ticket is not None:
-                    raise SessionError("tickets are for late feedback; begin the session with pending=")
-                return on_host(self._players.decisions[0])
+                    raise SessionError("tickets are for late feedback; start the session with pending=")
+                return to_numpy(self._copies.decisions[0])
             name = self._new_name() if ticket is None else checked_ticket(ticket)
-            if name not in self._players.tickets:
-                if len(self._players.live()) >= self._players.pending:
+            if name not in self._copies.tickets:
+                if len(self._copies.live()) >= self._copies.pending:
                     raise SessionError(
                         f"{len(self.pending)} rounds are pending already; observe or skip one, for example "
-                        f"{self.pending[0]!r}, or begin with a larger pending="
+                        f"{self.pending[0]!r}, or start with a larger pending="
                     )
-                if self._durable.fate(name) is not None:
-                    raise SessionError(self._gone(name))
-                self._durable.commit(lambda players: [players.give(name)])
-            return on_host(self._players.tickets[name].decision)
+                if self._durable.last_event_of(name) is not None:
+                    raise SessionError(self._not_pending(name))
+                copies = self._copies.copy()
+                self._durable.commit(copies, [copies.give(name)])
+            return to_numpy(self._copies.tickets[name].decision)
 
     def _new_name(self):
-        number = self._players.given
-        while self._durable.fate(str(number)) is not None:
+        number = self._copies.given
+        while self._durable.last_event_of(str(number)) is not None:
             number += 1
         return str(number)
 
     def observe(self, round, played=None, *, ticket: str | None = None) -> Observed:
-        """Learn from a round; returns what it came to when the round is durable.
+        """Learn from a round; returns its outcome when the round is durable.
 
-        `played` is what was really done, where that was not the decision. A round that is refused changes nothing.
+        `played` is the decision that was really played, if that was another one. A refused round changes nothing.
         """
         with self._lock:
             return self._observe([(round, played, ticket)], "round")[0]
 
     def observe_many(self, rounds) -> list[Observed]:
-        """Several rounds, oldest first, as a list or a PyTree with a leading axis: all of them, or none and an error.
+        """Learn from several rounds, oldest first, a list or a PyTree with a leading axis: from all, or none and raise.
 
-        The same as to observe them one by one, with one write to the disk. Not for late feedback.
+        The same as `observe` for each, with one write to the disk. Not for late feedback.
         """
         with self._lock:
-            if self._players.pending:
+            if self._copies.pending:
                 raise SessionError("late rounds come one by one; give each to observe, with its ticket=")
-            return self._observe([(round, None, None) for round in each_round(rounds)], "round {}")
+            return self._observe([(round, None, None) for round in list_of_rounds(rounds)], "round {}")
 
-    def _observe(self, given, name):
-        form, outcomes = self._durable.form or Form.of(given[0][0], name.format(0)), []
-
-        def events(players):
-            for number, (round, played, ticket) in enumerate(given):
-                ticket = self._pending_ticket(players, ticket)
-                round = form.cast(round, name.format(number))
-                played = None if played is None else self._as_decision(played)
-                outcome = players.observe(ticket, round, played)
-                outcomes.append(Observed.of(outcome, players.problem.constraints))
-                data = None if played is None else packing.pack(played)
-                kept = (packing.pack(round), data) if self._keeps_data else (None, None)
-                yield Event(OBSERVED, ticket, kept[0], kept[1], outcome.tobytes())
-
-        self._durable.commit(events, form)
+    def _observe(self, observations, name):
+        """Learn on a copy first; then store the events; only then the copy counts."""
+        self._durable.check_usable()
+        schema = self._durable.schema or RoundSchema.of(observations[0][0], name.format(0))
+        copies, events, outcomes = self._copies.copy(), [], []
+        for number, (round, played, ticket) in enumerate(observations):
+            self._check_pending(copies, ticket)
+            round = schema.cast(round, name.format(number))
+            played = None if played is None else self._as_decision(played)
+            outcome = copies.observe(ticket, round, played)
+            round_data = packing.pack(round) if self._stores_rounds else None
+            played_data = packing.pack(played) if self._stores_rounds and played is not None else None
+            events.append(Event(OBSERVED, ticket, round_data, played_data, outcome.tobytes()))
+            outcomes.append(Observed.of(outcome, copies.constraints))
+        self._durable.commit(copies, events, schema)
         return outcomes
 
     def skip(self, ticket: str):
-        """Give a ticket up: its round will not be observed, and nobody learns from it."""
+        """Give up a ticket: its round will not be observed, and no copy learns from it."""
         with self._lock:
             if ticket is None:
                 raise SessionError("skip needs the ticket of a round; give one of session.pending")
-            name = self._pending_ticket(self._players, ticket)
-            self._durable.commit(lambda players: [players.skip(name)])
+            self._check_pending(self._copies, ticket)
+            copies = self._copies.copy()
+            self._durable.commit(copies, [copies.skip(ticket)])
 
-    def _pending_ticket(self, players, ticket):
-        if (ticket is None) != (players.pending == 0):
+    def _check_pending(self, copies, ticket):
+        if (ticket is None) != (copies.pending == 0):
             raise SessionError(
-                "a ticket names a round of late feedback: observe(round, ticket=...) where the session was begun with "
-                "pending=, and only there"
+                "a ticket names a round of late feedback: give observe(round, ticket=...) if the session was started "
+                "with pending=, and only then"
             )
-        if ticket is not None and checked_ticket(ticket) not in players.tickets:
-            raise SessionError(self._gone(ticket))
-        return ticket
+        if ticket is not None and checked_ticket(ticket) not in copies.tickets:
+            raise SessionError(self._not_pending(ticket))
 
-    def _gone(self, ticket) -> str:
-        fate = {
+    def _not_pending(self, ticket) -> str:
+        reasons = {
             None: "was never given; ask decide for it first",
             DECIDED: "has expired; its round does not count",
             OBSERVED: "was observed already; its round counts once",
             SKIPPED: "was skipped; its round does not count",
         }
-        return f"the ticket {ticket!r} {fate.get(self._durable.fate(ticket), 'is not known')}"
+        return f"the ticket {ticket!r} {reasons.get(self._durable.last_event_of(ticket), 'is not known')}"
 
     def _as_decision(self, played):
-        if tree.is_element(self._players.decisions[0]):
-            raise SessionError("a session with factored matrices takes no played=; have the decision itself played")
-        like = on_host(self._players.decisions[0])
-        point = Form.of(like, "played").cast(played, "played")
+        if tree.is_element(self._copies.decisions[0]):
+            raise SessionError("a session with factored matrices takes no played=; play the decision itself")
+        like = to_numpy(self._copies.decisions[0])
+        point = RoundSchema.of(like, "played").cast(played, "played")
         return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
 
     def game(self, *, keep_rounds: bool = False) -> Game:
-        """The rounds so far as a `Game`, of which all can be asked that is asked of games; its figures are in float64.
-
-        With `keep_rounds`, the game has their data too.
-        """
+        """The rounds so far as a `Game`, whose numbers are float64; with their data if `keep_rounds`."""
         with self._lock:
-            return game_of(self._durable.observed(), self._players, self._durable.form, keep_rounds)
+            return game_of(self._durable.observed(), self._copies, self._durable.schema, keep_rounds)
 
     def history(self) -> np.ndarray:
-        """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars take."""
+        """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars accept."""
         return rows_of(self.game().table())
 
     def regret(self, comparator=None):
         """Running regret against the best fixed decision over the rounds so far, or against another comparator."""
         game = self.game(keep_rounds=True)
         if comparator is None:
-            comparator = hindsight(self._players.problem, game.rounds)
+            comparator = hindsight(self._copies.problem, game.rounds)
         return game.regret(comparator)
 
     def summary(self) -> dict:
-        """Where it stands, in plain numbers."""
+        """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings."""
         with self._lock:
             return {
                 "path": None if self.path is None else str(self.path),
-                "learner": type(self._players.learner).__name__,
-                **self._players.ledger.summary(self._players.problem.names),
+                "learner": type(self._copies.learner).__name__,
+                **self._copies.totals.summary(self._copies.problem.names),
                 "pending": len(self.pending),
                 "alarm": self.alarm,
             }
 
     def forget(self):
-        """Drop the data of all rounds so far, after a snapshot; what they came to stays in `history`."""
+        """Drop the data of all rounds so far, after a snapshot; their outcomes stay in `history`."""
         with self._lock:
             self._durable.forget()
 
     def close(self):
-        """Leave a snapshot, so that it opens fast, and let others open it."""
+        """Write a snapshot, so that the session opens fast, and let others open it."""
         with self._lock:
             self._durable.close()
 
@@ -268,11 +267,11 @@ class Session:
 
     @classmethod
     def replay(cls, source, problem, learner, path=None, **options) -> "Session":
-        """A new session whose learner, which may be another one, observes all rounds of an old one.
+        """A new session that observes all rounds of an old one, with the same or another learner.
 
         For another learner, a changed loss, or a newer version of cocoax or JAX: the new decisions are those that the
-        new learner would have taken; rounds with `played` are learnt from at what was played. The old files are read
-        and never written. Of damaged ones, the rounds before the damage are taken, with a warning. `options` are those
-        of the new session, such as `key`; its horizon and late feedback are taken over from the old one.
+        new learner would have taken; from rounds with `played`, it learns at what was played. The old files are only
+        read. If they are damaged, the rounds before the damage count, with a warning. `options` are those of the new
+        session, such as `key`; horizon and late feedback are those of the old session.
         """
         return replay(cls, as_file(source), problem, learner, path, options)

@@ -1,6 +1,6 @@
-"""The small file beside a journal: it counts the events that were acknowledged, and only one process can hold it.
+"""The small file beside a journal: it counts the acknowledged events, and its lock lets one session open the journal.
 
-SQLite's own lock is not enough: it is lost when its process opens and closes the file a second time, to copy it say.
+SQLite's own lock is not enough: a process loses it when it opens and closes the file a second time, to copy it say.
 """
 
 import contextlib
@@ -9,31 +9,25 @@ import stat
 import struct
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from ...errors import SessionError
 from .database import checksum
 
-try:
-    import fcntl
-except ImportError:  # on Windows SQLite's lock has to do
-    fcntl = None
 
-
-class Witness:
-    """Holds the file until it is closed, or the process dies."""
+class AcknowledgedCounter:
+    """Holds the lock until it is closed, or the process dies."""
 
     def __init__(self, journal: Path):
         self.path = journal.with_name(journal.name + "-acknowledged")
-        self._file = _plain_file(self.path)
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(self._file)
-                raise SessionError(f"{journal} is open in another session; close that one first") from None
+        self._file = _open_regular_file(self.path)
+        if not _lock(self._file):
+            os.close(self._file)
+            raise SessionError(f"{journal} is open in another session; close that one first")
         self.count = self._read()  # when it was opened
 
     def _read(self) -> int | None:
-        """None where nothing was written yet, -1 where it is damaged."""
+        """None if nothing was written yet, -1 if the file is damaged."""
         data = os.pread(self._file, 64, 0)
         if not data:
             return None
@@ -44,7 +38,7 @@ class Witness:
     def write(self, count: int):
         """Not forced to disk: after a power cut it can only know too little."""
         data = struct.pack("<Q", count)
-        with contextlib.suppress(OSError):  # it is a witness, and the events are safe without
+        with contextlib.suppress(OSError):  # the events are safe without it
             os.pwrite(self._file, data + checksum(data), 0)
 
     def close(self):
@@ -54,14 +48,21 @@ class Witness:
             os.close(self._file)
 
 
-def _plain_file(path) -> int:
-    """A link could lead to a file of another's, and a pipe would be waited for."""
+def _lock(descriptor) -> bool:
+    try:
+        return lock_descriptor(descriptor, blocking=False)
+    except OSError:  # a file system without locks
+        return False
+
+
+def _open_regular_file(path) -> int:
+    """No link, which could lead to another's file, and no pipe, which would block."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             return descriptor
         os.close(descriptor)
-        reason = "not a plain file"
+        reason = "not a regular file"
     except OSError as error:
         reason = error.strerror
-    raise SessionError(f"cannot use {path}: {reason}; give a path in a folder that can be written")
+    raise SessionError(f"cannot use {path}: {reason}; give a path in a writable folder")

@@ -1,17 +1,22 @@
-"""SQLite, as a journal needs it: whole transactions that are on disk when they end, and errors in one sentence."""
+"""The SQLite database of a journal: whole transactions that are on disk when they return, errors in one sentence."""
 
 import contextlib
-import ctypes
 import hashlib
 import os
 import sqlite3
 import struct
+import weakref
+from collections.abc import Iterable
 from pathlib import Path
+
+import numpy as np
 
 from ...errors import SessionError
 
 ADVICE = "cx.Session.replay reads what can be read of it into a new file"
 _APPLICATION, _FORMAT = 0x636F636F, 1  # "coco"
+
+Statement = tuple[str, tuple]  # SQL and its arguments
 
 
 class Damaged(Exception):
@@ -23,8 +28,8 @@ class Database:
 
     def __init__(self, path: Path | None, schema: dict, salvage: bool):
         self.path, self._schema = path, schema
-        self._process = os.getpid()
-        self.uncertain = False  # whether a transaction failed of which nobody knows whether it is on disk
+        self.is_mine = True  # False in a child process of the one that opened it
+        self.uncertain = False  # a transaction failed, and it is not known whether it is on disk
         self._connection = _connect(path)
         try:
             self._prepare(salvage)
@@ -34,17 +39,18 @@ class Database:
         except BaseException:
             self.close()
             raise
+        _open_databases.add(self)
 
     def _prepare(self, salvage):
         run = self.run
         run("PRAGMA trusted_schema = OFF")
         run("PRAGMA cell_size_check = ON")
         run("PRAGMA locking_mode = EXCLUSIVE")
-        found = {name: sql for name, sql in run("SELECT name, sql FROM sqlite_schema") if sql is not None}
+        tables = {name: sql for name, sql in run("SELECT name, sql FROM sqlite_schema") if sql is not None}
         kind = run("PRAGMA application_id").fetchone()[0], run("PRAGMA user_version").fetchone()[0]
-        self.is_new = not found
-        if not self.is_new and (found != self._schema or kind != (_APPLICATION, _FORMAT)):
-            raise SessionError(f"{self.path} is no session of cocoax; give another path")
+        self.is_new = not tables
+        if not self.is_new and (tables != self._schema or kind != (_APPLICATION, _FORMAT)):
+            raise SessionError(f"{self.path} is not a session of cocoax; give another path")
         if self.path is None:
             run("PRAGMA journal_mode = MEMORY")
             run("PRAGMA synchronous = OFF")
@@ -64,10 +70,10 @@ class Database:
         return self._connection.execute(statement, arguments)
 
     def read(self, query, *arguments):
-        """Row by row; the arguments of a query stand in its order, or are one dict by name."""
+        """Yield rows; the arguments are in the order of the query, or one dict by name."""
         named = arguments[0] if arguments and isinstance(arguments[0], dict) else arguments
         try:
-            for row in self.run(query, named):  # noqa: UP028 (it would close what is closed)
+            for row in self.run(query, named):  # noqa: UP028 (`yield from` would close a closed cursor)
                 yield row
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise Damaged(str(error)) from None
@@ -75,20 +81,18 @@ class Database:
     def read_row(self, query, *arguments):
         return next(self.read(query, *arguments), None)
 
-    def create(self):
-        """Within a transaction."""
-        for statement in self._schema.values():
-            self.run(statement)
-        self.run(f"PRAGMA application_id = {_APPLICATION}")
-        self.run(f"PRAGMA user_version = {_FORMAT}")
+    def creation(self) -> list[Statement]:
+        """The statements that make a new file."""
+        pragmas = f"PRAGMA application_id = {_APPLICATION}", f"PRAGMA user_version = {_FORMAT}"
+        return [(statement, ()) for statement in (*self._schema.values(), *pragmas)]
 
-    @contextlib.contextmanager
-    def transaction(self, failed):
-        """On disk when it ends; or, with an error that says what `failed`, not there, and never to come back."""
+    def commit(self, statements: Iterable[Statement], failure: str):
+        """One transaction. It is on disk when this returns; else it never comes back, and the error says `failure`."""
         committing = False
         try:
             self.run("BEGIN IMMEDIATE")
-            yield
+            for statement, arguments in statements:
+                self.run(statement, arguments)
             committing = True
             self.run("COMMIT")
         except BaseException as error:
@@ -98,15 +102,15 @@ class Database:
             if not isinstance(error, sqlite3.Error | OSError):
                 raise
             name = getattr(error, "sqlite_errorname", "")
-            if committing and not name.endswith(("FULL", "WRITE")):  # those come before the commit is whole
+            if committing and not name.endswith(("FULL", "WRITE")):  # these happen before the commit is complete
                 self._overwrite()
-            again = (
-                "open the session again to see" if self.uncertain else "make room or mend the disk and give it again"
+            advice = (
+                "open the session again to see" if self.uncertain else "free space or repair the disk and give it again"
             )
-            raise SessionError(f"{failed}: {error}; {again}, all that was acknowledged is safe") from None
+            raise SessionError(f"{failure}: {error}; {advice}, all acknowledged rounds are safe") from None
 
     def _overwrite(self):
-        """A commit whose fsync failed may be whole in the log, and come back after a crash: put another over it."""
+        """After a failed fsync the log may hold the whole commit, and a crash would bring it back: overwrite it."""
         try:
             self.run("BEGIN IMMEDIATE")
             self.run("UPDATE facts SET name = name")
@@ -114,25 +118,19 @@ class Database:
         except sqlite3.Error:
             self.uncertain = True
 
-    def settle(self):
-        """Bring what is in the log into the file."""
+    def checkpoint(self):
+        """Move the content of the log into the file."""
         with contextlib.suppress(sqlite3.Error):
             self.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def vacuum(self):
-        with contextlib.suppress(sqlite3.Error):  # the space is used again all the same
+        with contextlib.suppress(sqlite3.Error):  # SQLite reuses the space in any case
             self.run("PRAGMA incremental_vacuum").fetchall()
 
-    def is_mine(self) -> bool:
-        """Whether this process opened it."""
-        return os.getpid() == self._process
-
     def close(self):
-        if not self.is_mine():  # in a child, to close would clear away the log that its parent writes
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
-            return
-        with contextlib.suppress(sqlite3.Error):
-            self._connection.close()
+        if self.is_mine:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
 
 
 def checksum(*parts: str | bytes) -> bytes:
@@ -144,20 +142,39 @@ def checksum(*parts: str | bytes) -> bytes:
     return digest.digest()
 
 
+_open_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _keep_connections_of_parent():
+    """In a child process: never free connections, for SQLite would delete the log that the parent still writes.
+
+    The garbage collector does not look into arrays: one that holds itself lives longer than the interpreter. (From
+    Python 3.12 on, `Connection.setconfig` could tell SQLite to keep the log.)
+    """
+    for database in _open_databases:
+        database.is_mine = False
+        cycle = np.empty(2, object)
+        cycle[0], cycle[1] = cycle, database._connection
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_keep_connections_of_parent)
+
+
 def _connect(path):
     try:
         return sqlite3.connect(
             "" if path is None else path, timeout=0, isolation_level=None, check_same_thread=False, uri=False
         )
     except sqlite3.Error as error:
-        raise SessionError(f"cannot open {path}: {error}; give a file in a folder that can be written") from None
+        raise SessionError(f"cannot open {path}: {error}; give a file in a writable folder") from None
 
 
 def _unreadable(path, error) -> SessionError:
     if "locked" in str(error) or "busy" in str(error):
         return SessionError(f"{path} is open in another session; close that one first")
     if "not a database" in str(error):
-        return SessionError(f"{path} is no session of cocoax, or damaged from its first bytes on; give another path")
+        return SessionError(f"{path} is not a session of cocoax, or its first bytes are damaged; give another path")
     if "readonly" in str(error) or "unable to open" in str(error):
-        return SessionError(f"cannot write {path}: {error}; give a file that can be written")
+        return SessionError(f"cannot write {path}: {error}; give a writable file")
     return SessionError(f"{path} is damaged ({error}); {ADVICE}")

@@ -1,34 +1,36 @@
-"""What happens in a session, as rows of a database that are chained by checksums."""
+"""The events of a session, as rows of a database that are chained by checksums."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .database import Damaged, Database, checksum
+from .database import Damaged, Database, Statement, checksum
 
 DECIDED, OBSERVED, SKIPPED = "decided", "observed", "skipped"
 
 
 class Event(NamedTuple):
-    """What happened: a ticket was given, observed or skipped. `round` is None once it was forgotten."""
+    """A ticket was given, observed or skipped. `round` is None once it was forgotten."""
 
     kind: str
     ticket: str | None
     round: bytes | None
     played: bytes | None
-    outcome: bytes | None  # with the next state's checksum: what a replay must come to
+    outcome: bytes | None  # with the checksum of the next state: a replay must give the same
 
 
-def write(database: Database, number: int, chain: bytes, event: Event) -> bytes:
-    """The checksum of the event and of all before it, of which `chain` was the last."""
-    contents = checksum(event.round or b"", event.played or b"")
-    new = _link(chain, number, event, contents) or b""
-    database.run("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (number, *event, contents, new))
-    return new
+def insertions(events: Iterable[Event], last: int, chain: bytes) -> tuple[list[Statement], bytes]:
+    """The statements that store events after number `last`, whose checksum is `chain`; and the new last checksum."""
+    statements = []
+    for number, event in enumerate(events, last + 1):
+        contents = checksum(event.round or b"", event.played or b"")
+        chain = _link(chain, number, event, contents) or b""
+        statements.append(("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (number, *event, contents, chain)))
+    return statements, chain
 
 
 def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> Iterator[tuple[int, bytes, Event]]:
-    """(number, checksum, event) of those after the last one known, each checked; no field is longer than `size`."""
+    """Yield (number, checksum, event) after number `last`, each checked; no field may be longer than `size`."""
     data = ", ".join(f"iif(length({name}) > :size, 'too long', {name})" for name in ("round", "played", "outcome"))
     query = (
         f"SELECT number, substr(kind, 1, 1000), substr(ticket, 1, 1000), {data}, substr(contents, 1, 100), "
@@ -48,10 +50,10 @@ def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> It
 
 
 def _link(chain, number, event: Event, contents) -> bytes | None:
-    """The checksum of an event and of all before it."""
+    """The checksum of an event and all before it; None if a field has the wrong type."""
     texts, data = event[:2], event[2:]
     if not all(isinstance(text, str | None) for text in texts) or not isinstance(contents, bytes):
         return None
-    if not all(isinstance(each, bytes | None) for each in data):
+    if not all(isinstance(field, bytes | None) for field in data):
         return None
     return checksum(chain, str(number), json.dumps(texts), event.outcome or b"", contents)

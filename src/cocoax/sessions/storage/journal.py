@@ -1,27 +1,27 @@
 """A session on disk: one SQLite file whose events are chained by checksums, with snapshots between them.
 
-SQLite (WAL, full synchronous) gives whole transactions. It trusts its file: every event and snapshot therefore carries
-a checksum of its own, events those of all events before, and the witness knows how many events were acknowledged, so
-that what SQLite's log loses when its bytes are damaged is missed.
-Nothing that is read is believed before its length and its checksum are.
+SQLite (WAL, full synchronous) gives whole transactions, but it trusts its file. So every snapshot has a checksum, every
+event has one of itself and all events before it, and a second file counts the acknowledged events: it shows when
+SQLite's log lost some because its bytes were damaged. Lengths and checksums are tested before anything is used.
 """
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ...core.files import has_bytes, identity, sync_folder
 from ...errors import SessionError
-from . import events as events_in
-from .acknowledged import Witness
-from .database import Damaged, Database, checksum
-from .events import OBSERVED, Event
+from .acknowledged import AcknowledgedCounter
+from .database import Damaged, Database, Statement, checksum
+from .events import OBSERVED, Event, insertions
+from .events import read as read_events
 
 _PART = 1 << 26  # bytes of a snapshot in one row
-_MOST_TEXT = 1 << 22
-_TOGETHER = 256  # events in one transaction, where none can be lost
+_LONGEST_FACT = 1 << 22  # characters
+_BATCH = 256  # events that a session in memory stores in one transaction
 _SCHEMA = {
     "facts": "CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT, checksum BLOB)",
     "events": (
@@ -39,25 +39,25 @@ class Journal:
 
     def __init__(self, path: Path | None, *, salvage: bool = False):
         self.path = path
-        self._forgotten = 0  # up to which event
-        self._stored, self.chain = 0, b""  # the number of the last event in the database, and its checksum
-        self._waiting: list[Event] = []  # without a path: to be stored together
-        self._witness = None if path is None or salvage else Witness(path)
+        self._forgotten = 0  # rounds up to this event were dropped
+        self._stored, self._chain = 0, b""  # the number of the last event in the database, and its checksum
+        self._waiting: list[Event] = []  # of a session in memory, to be stored in one batch
+        self._counter = None if path is None or salvage else AcknowledgedCounter(path)
         try:
-            self._check_there()
+            self._check_exists()
             self._database = Database(path, _SCHEMA, salvage)
         except BaseException:
             self.close()
             raise
         self.is_new = self._database.is_new
-        self._identity = identity(path)
+        self._file_id = identity(path)
 
-    def _check_there(self):
-        """Before SQLite clears the log of a lost file away."""
-        if self._witness is not None and self._witness.count and not has_bytes(self.path):
+    def _check_exists(self):
+        """Before SQLite opens the file: it would delete the log of a lost one."""
+        if self._counter is not None and self._counter.count and not has_bytes(self.path):
             raise SessionError(
-                f"{self.path} is empty or gone, but {self._witness.path.name} knows of events in it; bring it back, or "
-                "delete that file too to begin anew"
+                f"{self.path} is empty or gone, but {self._counter.path.name} counts events in it; restore it, or "
+                "delete that file too to start again"
             )
 
     @property
@@ -66,52 +66,51 @@ class Journal:
         return self._stored + len(self._waiting)
 
     def is_in_place(self) -> bool:
-        """Whether the path still leads to the file that is written."""
-        return self._identity == identity(self.path)
+        """Whether the path still leads to the open file."""
+        return self._file_id == identity(self.path)
 
     @property
-    def witness_name(self) -> str:
-        return "" if self._witness is None else self._witness.path.name
+    def counter_name(self) -> str:
+        return "" if self._counter is None else self._counter.path.name
 
     @property
     def acknowledged_before(self) -> int | None:
-        """How many events were acknowledged when it was opened; None if nobody knows, -1 if that is damaged."""
-        return None if self._witness is None else self._witness.count
+        """Acknowledged events when it was opened; None if unknown, -1 if the count is damaged."""
+        return None if self._counter is None else self._counter.count
 
     def create(self, facts: dict[str, Any], notes: dict, state: bytes):
-        """The file, whole or not at all."""
-        with self._database.transaction("the session was not begun"):
-            self._database.create()
-            for name, value in facts.items():
-                self._write_fact(name, value)
-            if self.path is not None:
-                self._write_snapshot(notes, state)
+        """Make the file, whole or not at all."""
+        snapshot = [] if self.path is None else self._snapshot_insertions(notes, state)
+        statements = [*self._database.creation(), *_fact_insertions(facts), *snapshot]
+        self._database.commit(statements, "the session was not started")
         if self.path is not None:
-            self._database.settle()
+            self._database.checkpoint()
             with contextlib.suppress(OSError):
                 sync_folder(self.path.parent)
-            self._identity = identity(self.path)
+            self._file_id = identity(self.path)
             self.acknowledge()
 
     def fact(self, name) -> Any:
         row = self._database.read_row(
-            "SELECT CASE WHEN length(value) <= ? THEN value END, checksum FROM facts WHERE name = ?", _MOST_TEXT, name
+            "SELECT CASE WHEN length(value) <= ? THEN value END, checksum FROM facts WHERE name = ?",
+            _LONGEST_FACT,
+            name,
         )
         if row is None:
             return None
         value, recorded = row
         if not isinstance(value, str) or recorded != checksum(name, value):
-            raise Damaged(f"what is known of {name}")
+            raise Damaged(f"its record of the {name}")
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
-            raise Damaged(f"what is known of {name}") from None
+            raise Damaged(f"its record of the {name}") from None
 
-    def append(self, events: Iterable[Event], facts: dict[str, Any] | None = None):
-        """All of them, durable when this returns (where there is a path), or none of them and an error."""
+    def append(self, events: list[Event], facts: dict[str, Any] | None = None):
+        """Store all events in one transaction, or none and raise; with a path they are durable when this returns."""
         if self.path is None and facts is None:
-            self._store_waiting(_TOGETHER)
-            self._waiting.extend(list(events))  # none of them if one is refused
+            self._store_waiting(_BATCH)
+            self._waiting.extend(events)
         else:
             self._store_waiting()
             self._store(events, facts or {})
@@ -122,44 +121,35 @@ class Journal:
             self._waiting = []
 
     def _store(self, events, facts):
-        last, chain = self._stored, self.chain
-        with self._database.transaction("the round was not stored"):
-            for name, value in facts.items():
-                self._write_fact(name, value)
-            for event in events:
-                last += 1
-                chain = events_in.write(self._database, last, chain, event)
-        self._stored, self.chain = last, chain
+        statements, chain = insertions(events, self._stored, self._chain)
+        self._database.commit([*_fact_insertions(facts), *statements], "the round was not stored")
+        self._stored, self._chain = self._stored + len(events), chain
 
     def acknowledge(self):
-        if self._witness is not None:
-            self._witness.write(self.last)
+        if self._counter is not None:
+            self._counter.write(self.last)
 
     def snapshot(self, notes: dict, state: bytes):
-        """The state after the last event; of older ones the newest is kept."""
-        with self._database.transaction("the snapshot was not stored"):
-            self._write_snapshot(notes, state)
-            kept = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
-            self._database.run(f"DELETE FROM parts WHERE event NOT IN ({kept})")
-            self._database.run(f"DELETE FROM snapshots WHERE event NOT IN ({kept})")
+        """Store the state after the last event; one older snapshot is kept."""
+        kept = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
+        deletions = [(f"DELETE FROM {table} WHERE event NOT IN ({kept})", ()) for table in ("parts", "snapshots")]
+        self._database.commit([*self._snapshot_insertions(notes, state), *deletions], "the snapshot was not stored")
 
-    def _write_snapshot(self, notes, state):
-        text = json.dumps(notes | {"chain": self.chain.hex()})
-        self._database.run(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
-            (self.last, text, checksum(str(self.last), text, state)),
-        )
-        for part, at in enumerate(range(0, len(state), _PART)):
-            self._database.run(
-                "INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (self.last, part, state[at : at + _PART])
-            )
+    def _snapshot_insertions(self, notes, state) -> list[Statement]:
+        text, view = json.dumps(notes | {"chain": self._chain.hex()}), memoryview(state)
+        row = self.last, text, checksum(str(self.last), text, state)
+        parts = [(self.last, part, view[at : at + _PART]) for part, at in enumerate(range(0, len(state), _PART))]
+        return [
+            ("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", row),
+            *(("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", part) for part in parts),
+        ]
 
     def snapshots(self) -> list[int]:
-        """The events that they were taken after, newest first."""
+        """The numbers of the events that snapshots were taken after, newest first."""
         return [event for (event,) in self._database.read("SELECT event FROM snapshots ORDER BY event DESC LIMIT 2")]
 
     def rewind(self, event: int, size_of, most: int) -> tuple[dict, bytes]:
-        """(notes, state) of a snapshot; notes are at most so long, and the state has the size that they promise."""
+        """Go back to a snapshot; returns (notes, state). Notes may have `most` characters, states `size_of(notes)`."""
         damaged = Damaged(f"the snapshot after event {event}")
         notes = "SELECT CASE WHEN length(notes) <= ? THEN notes END, checksum FROM snapshots WHERE event = ?"
         parts = "SELECT {} FROM parts WHERE event = ? ORDER BY part"
@@ -179,20 +169,20 @@ class Journal:
         state = b"".join(pieces)
         if recorded != checksum(str(event), text, state):
             raise damaged
-        self._stored, self.chain = event, chain
+        self._stored, self._chain = event, chain
         return found, state
 
     def follow(self, size: int) -> Iterator[Event]:
-        """The events after the last one known, each checked; `size` is the most that a round may take."""
-        for number, chain, event in events_in.read(self._database, size, self._stored, self.chain):
-            self._stored, self.chain = number, chain
+        """Go forward over the stored events, each checked; no field may be longer than `size`."""
+        for number, chain, event in read_events(self._database, size, self._stored, self._chain):
+            self._stored, self._chain = number, chain
             yield event
 
     def observed(self, size: int) -> Iterator[Event]:
-        """Every round that was observed, all checked from the first event on."""
+        """Every observed round, all checked from the first event on."""
         self._store_waiting()
         last = 0
-        for number, _, event in events_in.read(self._database, size):
+        for number, _, event in read_events(self._database, size):
             last = number
             if event.kind == OBSERVED:
                 yield event
@@ -206,7 +196,7 @@ class Journal:
         return (self._database.read_row(query, ticket) or (None,))[0]
 
     def take_back(self, last: int) -> bool:
-        """Forget events after this one that are not in the database; whether there are none in there."""
+        """Drop the events after `last` that are not in the database; whether the database has none of them."""
         del self._waiting[max(last - self._stored, 0) :]
         if self._database.uncertain:
             return False
@@ -217,28 +207,27 @@ class Journal:
         return stored + len(self._waiting) == last
 
     def forget(self, event: int):
-        """Drop the data of the rounds up to that event; what they came to stays."""
+        """Drop the data of the rounds up to that event; their outcomes stay."""
         self._store_waiting()
-        with self._database.transaction("nothing was forgotten"):
-            self._database.run(
-                "UPDATE events SET round = NULL, played = NULL WHERE number > ? AND number <= ? AND round IS NOT NULL",
-                (self._forgotten, event),
-            )
+        drop = "UPDATE events SET round = NULL, played = NULL WHERE number > ? AND number <= ? AND round IS NOT NULL"
+        self._database.commit([(drop, (self._forgotten, event))], "nothing was forgotten")
         self._forgotten = event
         if self.path is not None:
             self._database.vacuum()
 
-    def __del__(self):  # Python frees connections only when it collects garbage
-        self.close()
+    def __del__(self, is_finalizing=sys.is_finalizing):  # Python frees connections only when it collects garbage
+        if not is_finalizing():  # at the end of the process everything closes by itself
+            self.close()
 
     def close(self):
-        database, witness = getattr(self, "_database", None), getattr(self, "_witness", None)
+        database, counter = getattr(self, "_database", None), getattr(self, "_counter", None)
         if database is not None:
             database.close()
-        if witness is not None and (database is None or database.is_mine()):
-            witness.close()
-            self._witness = None
+        if counter is not None and (database is None or database.is_mine):
+            counter.close()
+            self._counter = None
 
-    def _write_fact(self, name, value):
-        text = json.dumps(value, sort_keys=True)
-        self._database.run("INSERT INTO facts VALUES (?, ?, ?)", (name, text, checksum(name, text)))
+
+def _fact_insertions(facts: dict[str, Any]) -> list[Statement]:
+    texts = {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
+    return [("INSERT INTO facts VALUES (?, ?, ?)", (name, text, checksum(name, text))) for name, text in texts.items()]
