@@ -1,10 +1,10 @@
-"""Decisions in production: a day of budget pacing whose process is killed at noon, and which goes on where it was.
+"""Decisions in production: a day of budget pacing whose process is killed at noon, and which continues where it was.
 
-Every minute the session decides how much of ten segments to buy; what they were worth and cost comes afterwards. The
-program that decides runs in a process of its own, and dies by SIGKILL, as in a power cut. The same program, started
-again with the same line, finds every minute that was acknowledged.
+Every minute the session decides how much of ten segments to buy; afterwards it sees their values and prices. The program
+that decides runs in its own process and is killed by SIGKILL, as in a power cut. The same program, started again with
+the same line, finds every acknowledged minute.
 
-Run it: `python examples/production.py [minutes]`. It prints what was lost (nothing), and writes out/production.png.
+Run it: `python examples/production.py [minutes]`. It prints what was lost (nothing) and writes out/production.png.
 """
 
 import signal
@@ -30,7 +30,7 @@ def day(rounds):
 
 
 def serve(path, rounds, acknowledge=lambda minute: None):
-    """What runs in production: the same line begins the session, or opens it again."""
+    """The program in production: the same line starts the session, or opens it again."""
     traffic = day(rounds)
     with cx.Session(INSTANCE.problem, cx.learners.Auto(), path, key=jax.random.key(2)) as session:
         for minute in range(session.rounds, rounds):
