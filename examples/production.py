@@ -1,8 +1,8 @@
 """Decisions in production: a day of budget pacing whose process is killed at noon, and which continues where it was.
 
-Every minute the session decides how much of ten segments to buy; afterwards it sees their values and prices. The program
-that decides runs in its own process and is killed by SIGKILL, as in a power cut. The same program, started again with
-the same line, finds every acknowledged minute.
+Every minute the session decides how much of ten segments to buy; afterwards it sees their values and prices. The
+program that decides runs in its own process and is killed by SIGKILL, as in a power cut. The same program, started
+again with the same line, finds every acknowledged minute.
 
 Run it: `python examples/production.py [minutes]`. It prints what was lost (nothing) and writes out/production.png.
 """

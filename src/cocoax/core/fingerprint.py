@@ -1,4 +1,4 @@
-"""A hash of everything that an object is: what a stored result is looked up by."""
+"""A hash of objects by their numbers, structure and code: the key of stored results."""
 
 import dis
 import functools
@@ -21,10 +21,10 @@ _STANDARD = sysconfig.get_paths()["stdlib"]
 def fingerprint(*parts: Any, code: bool = True) -> str:
     """32 hexadecimal digits. Equal for equal numbers, structures and code, in every process.
 
-    Functions are known by their bytecode, constants, defaults, closures and the globals that they name; classes by
-    their methods: a comment changes nothing, a number does. What is installed (cocoax, JAX, NumPy, ...) is known by its
-    name only: the version of cocoax belongs into the parts. Bytecode is one Python's own: with `code=False` it is left
-    out, and a function is known by its names, constants and what it refers to.
+    Functions are hashed by their bytecode, constants, defaults, closures and the globals that they name; classes by
+    their methods: a comment changes nothing, a number does. Installed code (cocoax, JAX, NumPy, ...) is hashed by its
+    name only, so add the version of cocoax to the parts. Bytecode depends on the version of Python: `code=False` leaves
+    it out, and a function is hashed by its names, constants and what it refers to.
     """
     digest = hashlib.blake2b(digest_size=16)
     _feed(digest, parts, {}, code)
@@ -32,7 +32,7 @@ def fingerprint(*parts: Any, code: bool = True) -> str:
 
 
 def _feed(digest, part, seen, code):
-    if isinstance(part, types.FunctionType | type):  # which may refer to themselves
+    if isinstance(part, types.FunctionType | type):  # they may refer to themselves
         if id(part) in seen:
             digest.update(f"again {seen[id(part)]};".encode())
             return
@@ -78,7 +78,7 @@ def _feed(digest, part, seen, code):
         case type():
             own = {} if _installed(part) else {name: each for name, each in vars(part).items() if _tells(name, each)}
             feed(f"class {former_module(part.__module__)}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
-        case _ if hasattr(part, "__fingerprint__"):  # what holds more than what it is
+        case _ if hasattr(part, "__fingerprint__"):  # objects that also hold caches or counters
             feed(type(part).__qualname__, part.__fingerprint__())
         case _ if callable(getattr(part, "__wrapped__", None)):  # jax.jit and its like
             feed("wrapped", part.__wrapped__)
@@ -88,13 +88,13 @@ def _feed(digest, part, seen, code):
             digest.update(f"{type(part).__qualname__} {part!r};".encode())
         case _:
             raise LabError(
-                f"a {type(part).__name__} cannot be told from another one, so results would be stored under the wrong "
-                "name; give numbers, arrays, functions and modules made of them"
+                f"a {type(part).__name__} cannot be hashed, so results would be stored under the wrong name; give "
+                "numbers, arrays, functions and modules made of them"
             )
 
 
 def _installed(part) -> bool:
-    """Whether it comes with a package, whose code changes only with its version."""
+    """Whether it belongs to an installed package, whose code changes only with its version."""
     return _is_installed(getattr(part, "__module__", None) or "")
 
 
@@ -130,7 +130,7 @@ def _globals(function):
 
 
 def _tells(name, each) -> bool:
-    """Whether a class's attribute tells what the class does."""
+    """Whether an attribute of a class determines what the class does."""
     return _is_code(each) or (not name.startswith("__") and isinstance(each, int | float | str | tuple | np.ndarray))
 
 

@@ -28,8 +28,8 @@ def running_sum(values, axis):
         return np.cumsum(np.asarray(values, np.float64), axis=axis)
 
     def add(carry, value):
-        new, lost = compensated_add(*carry, value)
-        return (new, lost), new
+        total, lost = compensated_add(carry[0], carry[1], value)
+        return (total, lost), total
 
     first = jnp.moveaxis(values, axis, 0)
     zero = jnp.zeros_like(first[0])
