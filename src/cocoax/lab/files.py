@@ -19,11 +19,11 @@ def study_from(path: Path, out: Path) -> Study:
     """The study that a file describes."""
     if not path.is_file():
         raise LabError(f"there is no file {path}; give a Python or a TOML file that describes a study")
-    found = _from_toml(path) if path.suffix.lower() == ".toml" else _from_python(path)
+    arguments = _from_toml(path) if path.suffix.lower() == ".toml" else _from_python(path)
     for name in ("problems", "learners"):
-        if name not in found:
+        if name not in arguments:
             raise LabError(f"{path} does not define {name}, a dict by name")
-    return Study(found["problems"], found["learners"], found["horizons"], found["seeds"], out)
+    return Study(**arguments, out=out)
 
 
 def _from_python(path):
@@ -39,55 +39,59 @@ def _from_python(path):
 
 def _from_toml(path):
     try:
-        given = tomllib.loads(path.read_text("utf-8-sig"))
+        content = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LabError(f"{path} is not TOML: {error}") from None
-    unknown = sorted(set(given) - {"problems", "learners", "horizons", "seeds"})
+    unknown = sorted(set(content) - {"problems", "learners", "horizons", "seeds"})
     if unknown:
         raise LabError(f"{path} has {unknown[0]!r}; a study has problems, learners, horizons and seeds")
-    if type(given.get("seeds")) is int:
-        given["seeds"] = range(given["seeds"])
+    if type(content.get("seeds")) is int:
+        content["seeds"] = range(content["seeds"])
     made = {
-        "problems": _each(given.get("problems", {}), path, lambda options: _problem(path, options)),
-        "learners": _each(given.get("learners", {}), path, lambda options: _build(path, learners, "learner", options)),
+        "problems": _make_all(content.get("problems", {}), path, lambda options: _problem(path, options)),
+        "learners": _make_all(
+            content.get("learners", {}), path, lambda options: _part(path, learners, "learner", options)
+        ),
     }
-    return _DEFAULTS | given | {name: each for name, each in made.items() if each}
+    return _DEFAULTS | content | {name: parts for name, parts in made.items() if parts}
 
 
-def _each(tables, path, build):
+def _make_all(tables, path, make):
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise LabError(
             f"{path}: write problems and learners as tables, for example [learners.mine] with a line name = ..."
         )
-    return {name: build(dict(table)) for name, table in tables.items()}
+    return {name: make(dict(table)) for name, table in tables.items()}
 
 
 def _problem(path, options):
-    make = _named(path, problems, "problem", options)
+    """A function of a key."""
+    make = _maker(path, problems, "problem", options)
 
     def instance(key):
-        return _called(path, make, {"key": key, **options})
+        return _call(path, make, {"key": key, **options})
 
     return instance
 
 
-def _build(path, module, what, options) -> Any:
-    """A part by its class's name and parameters; parts of it are tables or names themselves."""
-    make = _named(path, module, what, options)
+def _part(path, module, what, options) -> Any:
+    """A learner, primal or dual from its class's name and parameters; its own parts are tables or names."""
+    make = _maker(path, module, what, options)
     for name, kind in (("primal", primal), ("dual", dual)):
         if name in options:
             inner = options[name] if isinstance(options[name], dict) else {"name": options[name]}
-            options[name] = _build(path, kind, name, dict(inner))
-    return _called(path, make, options)
+            options[name] = _part(path, kind, name, dict(inner))
+    return _call(path, make, options)
 
 
-def _named(path, module, what, options):
+def _maker(path, module, what, options):
+    """The class or function that the line `name = ...` names."""
     if "name" not in options:
         raise LabError(f"{path}: each {what} needs a line name = ..., one of {', '.join(offered(module))}")
     return getattr(module, closest(str(options.pop("name")), offered(module), what))
 
 
-def _called(path, make, options):
+def _call(path, make, options):
     try:
         return make(**options)
     except (CocoaxError, TypeError) as error:

@@ -5,12 +5,12 @@ import difflib
 from ..errors import LabError
 
 
-def closest(name: str, known, what: str) -> str:
-    """The name itself if it is known; else an error that says which one was probably meant."""
-    if name in known:
+def closest(name: str, names, what: str) -> str:
+    """The name, if it is one of `names`; otherwise an error that suggests the nearest one."""
+    if name in names:
         return name
-    lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.4)
-    near = [each for each in lower if name.lower() in each] or near
-    hint = f"did you mean {lower[near[0]]!r}?" if near else f"known are {', '.join(map(repr, known))}"
+    by_lower_case = {other.lower(): other for other in names}
+    near = [other for other in by_lower_case if name.lower() in other]
+    near = near or difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.4)
+    hint = f"did you mean {by_lower_case[near[0]]!r}?" if near else f"known are {', '.join(map(repr, names))}"
     raise LabError(f"there is no {what} {name!r}; {hint}")

@@ -1,4 +1,4 @@
-"""The paper's experiment: its problems, its learners, and those that they are measured against."""
+"""The paper's experiment: its problems, its learners, and their rivals."""
 
 import functools
 from pathlib import Path
@@ -22,13 +22,13 @@ def paper_learners() -> dict:
     """Algorithm 1 with each of its primals, and Algorithm 2, with their theorems' constants."""
     primals = (primal.OCG(), primal.OSPF(), primal.ORGFW(), primal.SFTPL(), primal.MFW("cube"))
     return {
-        **{f"Algorithm 1 + {type(each).__name__}": learners.Blocks(each) for each in primals},
+        **{f"Algorithm 1 + {type(part).__name__}": learners.Blocks(part) for part in primals},
         "Algorithm 2 (PDMFW)": learners.PDMFW(),
     }
 
 
 def rivals() -> dict:
-    """What the paper's learners are measured against: baselines, and what works better of the paper's own."""
+    """Baselines, and variants of the paper's learners that work better."""
     return {
         "Auto": learners.Auto(),
         "play the start": learners.Stay(),
@@ -55,8 +55,8 @@ def slopes() -> dict[str, theory.Rates]:
 
 def reproduction(out: Path | str, *, instances=30, horizons=None, names=None, seed=0, quick=False) -> Study:
     """The study behind `cocoax reproduce`."""
-    known = paper_learners() | rivals()
-    chosen = known if names is None else {name: known[closest(name, known, "learner")] for name in names}
-    given = horizons or (QUICK_HORIZONS if quick else None)
-    by_problem = {"paper": given or HORIZONS, "binding": given or BINDING_HORIZONS}
+    everyone = paper_learners() | rivals()
+    chosen = everyone if names is None else {name: everyone[closest(name, everyone, "learner")] for name in names}
+    horizons = horizons or (QUICK_HORIZONS if quick else None)
+    by_problem = {"paper": horizons or HORIZONS, "binding": horizons or BINDING_HORIZONS}
     return Study(PROBLEMS, chosen, by_problem, seeds=range(seed, seed + instances), out=out)

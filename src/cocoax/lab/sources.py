@@ -1,4 +1,4 @@
-"""What a study plays: problems whose rounds depend on a seed only, so that all learners meet the same ones."""
+"""The problems of a study. Their rounds depend on the seed only, so that all learners meet the same rounds."""
 
 import functools
 import warnings
@@ -16,11 +16,11 @@ from ..problem.problem import Problem
 from ..problems import Instance
 
 
-def _on_host(function):
-    """The function, computed on the CPU (where JAX has one), which is faster at many small steps."""
+def _on_cpu(function):
+    """Compute on the CPU (where JAX has one), which is faster at many small steps."""
 
     @functools.wraps(function)
-    def on_host(*arguments):
+    def on_cpu(*arguments):
         try:
             device = jax.local_devices(backend="cpu")[0]
         except RuntimeError:
@@ -28,7 +28,7 @@ def _on_host(function):
         with jax.default_device(device):
             return function(*arguments)
 
-    return on_host
+    return on_cpu
 
 
 class Source(eqx.Module):
@@ -43,7 +43,7 @@ class Source(eqx.Module):
     problem: Problem | None = None
     rounds: Any = None
 
-    @_on_host
+    @_on_cpu
     def draw(self, seed: int, horizon: int) -> "Drawn":
         instance_key, rounds_key, _ = _keys(seed)
         if self.problem is not None:
@@ -68,11 +68,11 @@ class Drawn(eqx.Module):
     rounds: Any
     instance: Instance | None
 
-    @_on_host
+    @_on_cpu
     def comparator(self, horizon: int, tol: float) -> Comparator:
-        """The best fixed decision for the first rounds. A certificate that stays open is reported, not hidden."""
+        """The best fixed decision for the first `horizon` rounds. If its gap exceeds `tol`, the gap is reported."""
         if self.instance is not None and self.instance.optimum is not None:
-            return _prefix(self._known, horizon)
+            return _prefix(self._optimum, horizon)
         rounds = jax.tree.map(lambda leaf: leaf[:horizon], self.rounds)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="hindsight stopped")
@@ -81,31 +81,33 @@ class Drawn(eqx.Module):
             return self.instance.comparator(rounds, tol=tol)
 
     @functools.cached_property
-    def _known(self):
+    def _optimum(self):
         assert self.instance is not None
         return self.instance.comparator(self.rounds)
 
 
-def as_source(name: str, given) -> Source:
-    """What a user may give as a problem of a study."""
-    match given:
+def as_source(name: str, problem) -> Source:
+    """Whatever a user may give as a problem of a study."""
+    match problem:
         case Source():
-            return given
+            return problem
         case Instance():
-            return Source(instance=given)
+            return Source(instance=problem)
         case (Problem(), rounds):
-            return Source(problem=given[0], rounds=rounds)
+            return Source(problem=problem[0], rounds=rounds)
         case Problem():
             raise ProblemError(f"the problem {name!r} has no rounds; give (problem, rounds), or a function of a key")
-        case _ if callable(given):
-            return Source(make=given)
+        case _ if callable(problem):
+            return Source(make=problem)
     raise ProblemError(
-        f"the problem {name!r} must be a function key -> Instance, an Instance, or (problem, rounds), got {given!r:.80}"
+        f"the problem {name!r} must be a function key -> Instance, an Instance, or (problem, rounds), "
+        f"got {problem!r:.80}"
     )
 
 
-@_on_host
+@_on_cpu
 def learner_key(seed: int):
+    """The key of the learner's randomness."""
     return _keys(seed)[2]
 
 
@@ -113,6 +115,7 @@ def _keys(seed):
     return jax.random.split(jax.random.key(seed), 3)
 
 
-def _prefix(known: Comparator, horizon) -> Comparator:
-    value = np.asarray(known.loss[:horizon].sum())
-    return Comparator(known.x, known.loss[:horizon], known.constraint[:horizon], value, value, known.multiplier)
+def _prefix(best: Comparator, horizon) -> Comparator:
+    """An exact optimum, on the first rounds."""
+    value = np.asarray(best.loss[:horizon].sum())
+    return Comparator(best.x, best.loss[:horizon], best.constraint[:horizon], value, value, best.multiplier)

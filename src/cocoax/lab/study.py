@@ -79,13 +79,13 @@ class Study:
 
     @functools.cached_property
     def device(self) -> str:
-        """Which kind plays."""
+        """The kind of device that plays."""
         return jax.default_backend()
 
     @functools.cached_property
     def plan(self) -> list[Planned]:
         """All games, in the order of the table."""
-        sources = {name: fingerprint(each) for name, each in self.sources.items()}
+        sources = {name: fingerprint(source) for name, source in self.sources.items()}
         return [
             Planned(problem, learner, horizon, seed, f"{key}-{horizon}-{seed}")
             for problem in self.sources
@@ -98,9 +98,9 @@ class Study:
         ]
 
     def learner(self, name: str, problem: str) -> AbstractLearner | None:
-        """The one that plays the problem under this name, if any does."""
-        found = self.learners[name]
-        return found.get(problem) if isinstance(found, Mapping) else found
+        """The learner of this name on this problem, if there is one."""
+        learner = self.learners[name]
+        return learner.get(problem) if isinstance(learner, Mapping) else learner
 
     def missing(self) -> list[Planned]:
         """The games that are not stored yet."""
@@ -123,8 +123,10 @@ class Study:
         return self
 
     def compare(self, share: Stripe) -> None:
-        """Find comparators for some seeds, and play nothing. Each process begins with another horizon, so that it finds
-        most of the others compiled."""
+        """Find comparators for some seeds, and play nothing.
+
+        Each process begins with another horizon, so that most programs are compiled by another process.
+        """
         for name, source in self.sources.items():
             with naming_problem(name):
                 drawn = {seed: source.draw(seed, max(self.horizons[name])) for seed in share.of(self.seeds)}
@@ -134,7 +136,7 @@ class Study:
             self._comparators(name, drawn, keys, Reporter(0, quiet=True))
 
     def table(self) -> pl.DataFrame:
-        """One row a game that was played: what was played, and the figures of its last round. Always the same."""
+        """One row for each game that was played, with the figures of its last round; the order is always the same."""
         return rows.table(self._stored())
 
     def curves(self) -> pl.DataFrame:
@@ -165,26 +167,26 @@ class Study:
         return fingerprint(__version__, jax.__version__, random, str(jnp.result_type(float)), self.tol, *parts)
 
     def _run_part(self, part, reporter):
-        """Games are kept as soon as their comparators are known, which other processes may still be looking for."""
+        """Games are stored as soon as their comparators are there: other processes may still compute them."""
         horizons = list(dict.fromkeys(T for keys in part.keys.values() for T in keys))
         wanted = self._comparator_keys(part.problem, part.drawn, horizons)
-        found, waiting = {}, []
+        best, waiting = {}, []  # comparators, and games that wait for theirs
 
-        def find(known):
-            missing = {which: key for which, key in wanted.items() if which not in found and key in known}
-            found.update(self._comparators(part.problem, part.drawn, missing, reporter))
+        def find(available):
+            missing = {which: key for which, key in wanted.items() if which not in best and key in available}
+            best.update(self._comparators(part.problem, part.drawn, missing, reporter))
 
         for learner, seeds in part.order:
             for played in self._played(part.problem, learner, part.keys[learner, seeds], part.stacked(seeds), reporter):
                 find(self.store.keys("comparator") if self._shared else set(wanted.values()))
-                waiting = self._keep(waiting + played, found)
+                waiting = self._keep(waiting + played, best)
         if waiting:
             wait_for(self.store, set(wanted.values()))
             find(set(wanted.values()))
-            self._keep(waiting, found)
+            self._keep(waiting, best)
 
     def _played(self, name, learner, keys, batch, reporter):
-        """One call after the other: two compiled programs at a time can wait for each other for ever on CPUs."""
+        """One call at a time: on CPUs, two programs that run at once can deadlock."""
         for horizons in calls(list(keys)):
             reporter.now(f"{name}: {learner}, T = {', '.join(map(str, horizons))}")
             reporter.advance(sum(T * len(keys[T]) for T in horizons))
@@ -193,7 +195,7 @@ class Study:
                 continue
             try:
                 records = batch.play_together(self.learner(learner, name), horizons, self._device_lock)
-            except Exception as error:  # the learner's own, or the problem's: the others go on
+            except Exception as error:  # of this learner or problem: the others go on
                 self.refused |= dict.fromkeys(wanted, error_text(error))
                 continue
             yield [(T, keys[T], record) for T, record in zip(horizons, records)]
@@ -201,12 +203,12 @@ class Study:
     def _device_lock(self):
         return device_lock(self.out) if self._shared and self.out is not None else contextlib.nullcontext()
 
-    def _keep(self, played, found):
-        """Store games whose comparators are found; returns the others."""
+    def _keep(self, played, best):
+        """Store games whose comparators are there; returns the others."""
         ready, others = [], []
         for T, keys, record in played:
-            if all((seed, T) in found for seed in keys):
-                ready.append(rows.game_rows(keys.values(), record, [found[seed, T] for seed in keys]))
+            if all((seed, T) in best for seed in keys):
+                ready.append(rows.game_rows(keys.values(), record, [best[seed, T] for seed in keys]))
             else:
                 others.append((T, keys, record))
         if ready:
@@ -218,7 +220,7 @@ class Study:
         return {(seed, T): f"{key}-{T}-{seed}" for T in horizons for seed in seeds}
 
     def _comparators(self, name, drawn, keys, reporter):
-        """By seed and horizon, from the store where they are there."""
+        """By seed and horizon, from the store where possible."""
 
         def report(horizon):
             reporter.now(f"{name}: best decision in hindsight, T = {horizon}")

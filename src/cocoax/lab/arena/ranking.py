@@ -1,4 +1,4 @@
-"""How a study of the arena ended: one row a problem, and how many problems meet each demand."""
+"""The standings of the arena: one row for each problem, and how many problems meet each demand."""
 
 import math
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ..study import Study
 
 START = "play the start"
-WORSE = 1.05  # times the start's score: what no learner may exceed
+WORSE = 1.05  # times the start's score: no learner may exceed it
 FACTOR = 2.0  # times the best rival's score
-SHARE = 0.8  # of the problems, on which the challenger has to be within the factor
+SHARE = 0.8  # of the problems on which the challenger must stay within the factor
 
 
 def standings(study: "Study") -> pl.DataFrame:
@@ -73,7 +73,7 @@ def standings(study: "Study") -> pl.DataFrame:
 
 
 def markdown(study: "Study", command: str) -> str:
-    """The standings as a table, the counts of what is demanded, and how they were made."""
+    """The standings as a table, with the counts of problems that meet each demand."""
     rows, challenger = standings(study), next(iter(study.learners))
     header = f"| problem | T | {challenger} | start | best rival, tuned on other seeds | its score | ratio | slope |"
     lines = [header, "|---|---|---|---|---|---|---|---|"]

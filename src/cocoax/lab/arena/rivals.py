@@ -1,7 +1,7 @@
-"""Methods with all of their steps set by hand: what untuned learners are measured against in the arena.
+"""Methods with all steps tuned by hand: the rivals of untuned learners in the arena.
 
-Their numbers are in the units of a problem, so they are nothing without tuning. At a horizon other than the one that
-they were tuned for they change as their theorems say.
+Their numbers are in the units of a problem, so they need tuning. At another horizon than the one of the tuning, steps
+change as the theorems say.
 """
 
 from collections.abc import Callable
@@ -68,14 +68,14 @@ class TunedTracked(_Steps):
 
 
 class Units(NamedTuple):
-    """What a problem is measured in, by what its functions do at the start."""
+    """The units of a problem, from its gradients at the start."""
 
     step: float  # R / |grad f|
     dual_step: float  # |grad f| / (R |grad g|^2)
 
 
 class Family(NamedTuple):
-    """A method to tune: how a learner is made of its numbers, and which numbers to try."""
+    """A method to tune: how to make a learner from numbers, and which numbers to try."""
 
     make: Callable[..., AbstractLearner]
     grid: Callable[[Units], dict[str, list[float]]]

@@ -63,7 +63,7 @@ HORIZONS = dict.fromkeys(ARENA, (100, 300, TUNED_HORIZON)) | {
 }
 
 
-FIRST_SEED = 3000  # of those that are reported; nothing was chosen by looking at them
+FIRST_SEED = 3000  # of the reported seeds; nothing was chosen by looking at them
 
 
 def arena_study(
@@ -81,7 +81,7 @@ def arena_study(
     - `out`, `seeds`: as in `Study`; seeds that rivals were tuned on are refused.
     - `horizons`: instead of each problem's own.
     - `names`: of problems; all by default.
-    - `challenger`: a learner with its defaults, `learners.Auto()` if not told.
+    - `challenger`: a learner; `learners.Auto()` by default.
     """
     used = sorted(set(seeds) & set(tuning.SEEDS))
     if used:
@@ -89,7 +89,7 @@ def arena_study(
     chosen = list(ARENA) if names is None else [closest(name, ARENA, "problem of the arena") for name in names]
     first = learners.Auto() if challenger is None else challenger
     tuned = {
-        family: {problem: each for problem, each in by_problem.items() if problem in chosen}
+        family: {problem: rival for problem, rival in by_problem.items() if problem in chosen}
         for family, by_problem in tuning.rivals(RIVALS).items()
     }
     return Study(

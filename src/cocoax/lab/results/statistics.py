@@ -1,7 +1,7 @@
-"""What a study's table says: means with intervals, slopes over the horizons, paired differences.
+"""Statistics of a study's table: means with intervals, slopes over the horizons, paired differences.
 
-All take `Study.table()` and leave out games that could not be played or that went bad. A figure that cannot be had
-(an interval from one seed, the slope of something negative) is NaN. The same table gives the same bits.
+All functions take `Study.table()` and leave out games that could not be played or that went bad. A figure that does not
+exist (an interval from one seed, the slope of something negative) is NaN. The same table gives the same bits.
 """
 
 import functools
@@ -18,18 +18,18 @@ _GAME = ("problem", "learner", "horizon")
 
 
 def played(table: pl.DataFrame) -> pl.DataFrame:
-    """The games that went well. What no comparator can be given for is null, so that means pass over it."""
+    """The games that went well. Figures that need a comparator are null where there is none, so means skip them."""
     rows = table.filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
     return rows.with_columns(pl.col("regret", "regret_upper", "score", "comparator", "gap").fill_nan(None))
 
 
 def at_largest_horizon(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of each problem."""
+    """The games at the largest horizon of each problem."""
     return rows.filter(pl.col("horizon") == pl.col("horizon").max().over("problem"))
 
 
 def half_width(deviation, games):
-    """Of the confidence interval of a mean, by Student's t."""
+    """Half the width of the confidence interval of a mean, by Student's t."""
     from scipy.special import stdtrit
 
     deviation, games = np.asarray(deviation, float), np.asarray(games)
@@ -37,7 +37,7 @@ def half_width(deviation, games):
 
 
 def summary(table: pl.DataFrame) -> pl.DataFrame:
-    """For each problem, learner and horizon: how many games, and of each figure its mean, interval and quantiles.
+    """For each problem, learner and horizon: the number of games, and the mean, interval and quantiles of each figure.
 
     The interval of a figure `x` is `x_mean` ± `x_half`; `x_low` and `x_high` are quantiles over the seeds, `gap_max` is
     the worst certificate of the comparators.
@@ -46,21 +46,21 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     for figure in SUMMARISED:
         aggregates += [*_mean_and_band(figure), pl.col(figure).std().fill_null(np.nan).alias(f"{figure}_half")]
         aggregates.append(pl.col(figure).count().alias(f"{figure}_count"))
-    found = played(table).group_by(_GAME, maintain_order=True).agg(aggregates)
-    halves = [pl.Series(f"{x}_half", half_width(found[f"{x}_half"], found[f"{x}_count"])) for x in SUMMARISED]
-    return found.with_columns(halves).drop(f"{x}_count" for x in SUMMARISED)
+    rows = played(table).group_by(_GAME, maintain_order=True).agg(aggregates)
+    halves = [pl.Series(f"{x}_half", half_width(rows[f"{x}_half"], rows[f"{x}_count"])) for x in SUMMARISED]
+    return rows.with_columns(halves).drop(f"{x}_count" for x in SUMMARISED)
 
 
 def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Of `Study.curves()`: mean and quantiles over the seeds in each round, of regret, violation and multiplier."""
+    """From `Study.curves()`: mean and quantiles over the seeds, by round, of regret, violation and multiplier."""
     rows = curves.join(played(table), on=[*_GAME, "seed"], how="semi", maintain_order="left")
     rows = rows.with_columns(pl.col("regret").fill_nan(None))
-    aggregates = [each for figure in ("regret", "violation", "multiplier") for each in _mean_and_band(figure)]
+    aggregates = [column for figure in ("regret", "violation", "multiplier") for column in _mean_and_band(figure)]
     return rows.group_by(*_GAME, "round", maintain_order=True).agg(aggregates)
 
 
 def slopes(table: pl.DataFrame, *, figures=("regret", "violation"), resamples: int = 2000) -> pl.DataFrame:
-    r"""For each problem and learner, p in $\mathrm{mean}(T) \approx c\,T^p$, of the given figures.
+    r"""For each problem and learner, p in $\mathrm{mean}(T) \approx c\,T^p$, for each of the figures.
 
     Least squares of the logarithms, where at least three horizons were played and all means are positive; of
     violations, only positive parts count. `low` and `high` are a bootstrap interval over the seeds. Resamples whose
@@ -83,56 +83,56 @@ def differences(table: pl.DataFrame) -> pl.DataFrame:
     """
     rows = []
     for (problem, horizon), games in at_largest_horizon(table).group_by("problem", "horizon", maintain_order=True):
-        learners, values, known = _by_learner_and_seed(games)
+        learners, values, exists = _by_learner_and_seed(games)
         pairs = list(itertools.combinations(range(len(learners)), 2))
         first, second = np.array(pairs, int).reshape(-1, 2).T
-        found = _mean_and_interval(values[first] - values[second], known[first] & known[second])
-        for pair, *of_pair in zip(pairs, *(each.tolist() for each in found)):
+        intervals = _mean_and_interval(values[first] - values[second], exists[first] & exists[second])
+        for pair, *of_pair in zip(pairs, *(column.tolist() for column in intervals)):
             names = [learners[i] for i in pair]
-            rows += [(problem, horizon, figure, *names, *each) for figure, *each in zip(COMPARED, *of_pair)]
+            rows += [(problem, horizon, figure, *names, *numbers) for figure, *numbers in zip(COMPARED, *of_pair)]
     schema = {"problem": pl.String, "horizon": pl.Int64, "figure": pl.String, "learner": pl.String, "other": pl.String}
     return pl.DataFrame(rows, {**schema, "games": pl.Int64, "mean": pl.Float64, "half": pl.Float64}, orient="row")
 
 
 def is_constrained(table: pl.DataFrame) -> bool:
-    """Whether any game of these had a constraint, be it one that is always 0."""
+    """Whether any of these games had a constraint, even one that is always 0."""
     return bool((table["constraints"] > 0).any())
 
 
 def _mean_and_band(figure):
     column = pl.col(figure)
-    found = {
+    aggregates = {
         "mean": column.mean(),
         "low": column.quantile(BAND[0], "linear"),
         "high": column.quantile(BAND[1], "linear"),
     }
-    return [each.fill_null(np.nan).alias(f"{figure}_{name}") for name, each in found.items()]
+    return [value.fill_null(np.nan).alias(f"{figure}_{name}") for name, value in aggregates.items()]
 
 
 def _by_learner_and_seed(games):
-    """(learners, values, known) of one problem and horizon, the latter two by learner, figure and seed."""
+    """(learners, values, whether they exist) at one problem and horizon; arrays by learner, figure and seed."""
     groups = {name: group for (name,), group in played(games).group_by("learner", maintain_order=True)}
     seeds = {seed: place for place, seed in enumerate(games["seed"].unique(maintain_order=True))}
     values = np.zeros((len(groups), len(COMPARED), len(seeds)))
-    known = np.zeros(values.shape, bool)
+    exists = np.zeros(values.shape, bool)
     for i, group in enumerate(groups.values()):
         places = [seeds[seed] for seed in group["seed"]]
         values[i][:, places] = group.select(COMPARED).to_numpy().T
-        known[i][:, places] = group.select(pl.col(COMPARED).is_not_null()).to_numpy().T
-    return list(groups), values, known
+        exists[i][:, places] = group.select(pl.col(COMPARED).is_not_null()).to_numpy().T
+    return list(groups), values, exists
 
 
-def _mean_and_interval(values, known):
-    """(how many are known, mean, half of its interval) along the last axis."""
-    n = known.sum(-1)
+def _mean_and_interval(values, exists):
+    """(how many exist, mean, half of its interval) along the last axis."""
+    n = exists.sum(-1)
     with np.errstate(invalid="ignore"):
-        mean = np.where(known, values, 0).sum(-1) / n
-        deviation = (np.where(known, values - mean[..., None], 0) ** 2).sum(-1) / (n - 1)
+        mean = np.where(exists, values, 0).sum(-1) / n
+        deviation = (np.where(exists, values - mean[..., None], 0) ** 2).sum(-1) / (n - 1)
         return n, mean, half_width(deviation**0.5, n)
 
 
 def _by_seed_and_horizon(games, figure):
-    """(horizons, values): a row for each seed that was played at every horizon."""
+    """(horizons, values): one row of values for each seed that was played at every horizon."""
     games = games.select("seed", "horizon", figure).drop_nulls()
     seeds, row = np.unique(games["seed"].to_numpy(), return_inverse=True)
     horizons, column = np.unique(games["horizon"].to_numpy(), return_inverse=True)
@@ -149,15 +149,15 @@ def _slope_with_interval(horizons, values, resamples):
         return slope, np.nan, np.nan
     means = values.take(_picks(len(values), resamples).T, axis=0).mean(0)
     positive = (means > 0).all(1)
-    found = _slope(horizons, np.where(positive[:, None], means, 1.0))
-    low = np.quantile(np.where(positive, found, -np.inf), (1 - LEVEL) / 2, method="lower")
-    high = np.quantile(np.where(positive, found, np.inf), (1 + LEVEL) / 2, method="higher")
+    resampled = _slope(horizons, np.where(positive[:, None], means, 1.0))
+    low = np.quantile(np.where(positive, resampled, -np.inf), (1 - LEVEL) / 2, method="lower")
+    high = np.quantile(np.where(positive, resampled, np.inf), (1 + LEVEL) / 2, method="higher")
     return slope, float(low), float(high)
 
 
 @functools.lru_cache(maxsize=8)
 def _picks(seeds, resamples):
-    """Always the same."""
+    """Which seeds each resample draws; always the same."""
     return np.random.default_rng(0).integers(seeds, size=(resamples, seeds))
 
 

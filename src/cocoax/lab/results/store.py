@@ -1,7 +1,7 @@
 """Results on disk: Parquet files that are written once, whole, and never changed.
 
-Each finished batch is one file, named after what it holds, and appears by a rename: whoever is killed loses the batch
-that was running and no other, and two processes that write into one store at most do the same work twice.
+Each finished batch is one file, which appears by a rename. A process that is killed loses only the batch that was
+running. Two processes that write into one store can at worst do the same work twice.
 """
 
 import io
@@ -16,7 +16,7 @@ from ...errors import LabError
 
 
 class Store:
-    """A folder of parts. Rows are looked up by their column `key`, which says all that determines them."""
+    """A folder of files. Rows are looked up by their column `key`, a hash of everything that determines them."""
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
@@ -35,7 +35,7 @@ class Store:
                 )
 
     def append(self, kind: str, rows: pl.DataFrame):
-        """Durable when this returns."""
+        """Store rows; they are durable when this returns."""
         buffer = io.BytesIO()
         rows.write_parquet(buffer, compression="zstd")
         path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}.parquet"
@@ -45,15 +45,15 @@ class Store:
             raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None
 
     def read(self, kind: str) -> pl.DataFrame:
-        """All rows of a kind, each key once; empty if there are none."""
+        """All rows of a kind, one for each key; empty if there are none."""
         parts = self._parts(kind)
         try:
-            return together([pl.read_parquet(parts, glob=False)] if parts else [])  # all at once, which is faster
-        except (pl.exceptions.PolarsError, OSError):  # they are not alike, or one is damaged
+            return together([pl.read_parquet(parts, glob=False)] if parts else [])  # one call is faster
+        except (pl.exceptions.PolarsError, OSError):  # their columns differ, or one is damaged
             return together([_read(part) for part in parts])
 
     def keys(self, kind: str) -> set[str]:
-        """Of all rows; files that were seen before are not read again."""
+        """The keys of all rows. A file is read once."""
         parts = self._parts(kind)
         for part in parts:
             if part not in self._keys:
@@ -73,7 +73,7 @@ def _read(part, columns=None):
 
 
 def together(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of all frames, each key once."""
+    """The rows of all frames, one for each key."""
     frames = [frame for frame in frames if len(frame)]
     if not frames:
         return pl.DataFrame()
@@ -81,7 +81,7 @@ def together(frames: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 class Memory:
-    """A store that is forgotten."""
+    """A store in memory."""
 
     def __init__(self):
         self.parts: dict[str, list[pl.DataFrame]] = {}

@@ -1,4 +1,4 @@
-"""The comparators of a study's games: found once, and kept in its store."""
+"""The comparators of a study's games, each computed once and kept in the store."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from ..results.rows import comparator_row, stored_comparator
 from ..results.store import Memory, Store
 from ..sources import Drawn
 
-_PATIENCE = 20.0  # seconds
+_PATIENCE = 20.0  # seconds without a new comparator until a process stops waiting
 
 Which = tuple[int, int]  # seed, horizon
 
@@ -23,11 +23,11 @@ def comparators(
     tol: float,
     report: Callable[[int], None],
 ) -> dict[Which, Comparator | str]:
-    """By seed and horizon, from the store where they are there; a text is the reason why there is none."""
+    """By seed and horizon, from the store where possible; a text says why there is none."""
     stored = {}
     for horizon in dict.fromkeys(horizon for _, horizon in keys):
         here = {seed: key for (seed, length), key in keys.items() if length == horizon}
-        if not stored.keys() >= set(here.values()):  # another process may have found them
+        if not stored.keys() >= set(here.values()):  # another process may have stored them
             stored = {row["key"]: row for row in store.read("comparator").iter_rows(named=True)}
         rows = []
         for seed, key in here.items():
@@ -35,10 +35,10 @@ def comparators(
                 continue
             report(horizon)
             try:
-                found = drawn[seed].comparator(horizon, tol)
+                best = drawn[seed].comparator(horizon, tol)
             except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
-                found = str(error)
-            rows.append(comparator_row(key, found))
+                best = str(error)
+            rows.append(comparator_row(key, best))
         if rows:
             frame = pl.concat(rows, how="diagonal_relaxed")
             store.append("comparator", frame)
@@ -47,9 +47,9 @@ def comparators(
 
 
 def wait_for(store: Store | Memory, keys: set[str]) -> None:
-    """Until other processes have found all of these, or nothing new for a while."""
-    known, since = -1, time.monotonic()
+    """Wait until other processes have stored all of these, or nothing new for a while."""
+    count, since = -1, time.monotonic()
     while not keys <= (stored := store.keys("comparator")) and time.monotonic() - since < _PATIENCE:
-        if len(stored) > known:
-            known, since = len(stored), time.monotonic()
+        if len(stored) > count:
+            count, since = len(stored), time.monotonic()
         time.sleep(0.05)

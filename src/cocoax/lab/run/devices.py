@@ -1,4 +1,4 @@
-"""Games over all devices: each plays its share, and waits for no other."""
+"""Games over all devices. Each device plays its share, without communication."""
 
 from typing import Any, NamedTuple
 
@@ -14,37 +14,37 @@ class Spread(NamedTuple):
     """Games stacked along a leading axis, which is split over the devices of the mesh, if there is one."""
 
     games: Any
-    number: int  # of games; those after them repeat the last, so that all devices have equally many
+    number: int  # of games; further ones repeat the last, so that all devices have equally many
     mesh: Mesh | None
 
 
 def spread(games: list) -> Spread:
-    """Over as many devices as make it faster; over one under `jax.default_device`."""
+    """Over as many devices as help; over one device under `jax.default_device`."""
     devices = jax.local_devices() if jax.config.jax_default_device is None else [None]  # pyright: ignore
-    each = -(-len(games) // len(devices))
-    used = -(-len(games) // each)
-    repeated = games + [games[-1]] * (used * each - len(games))
-    stacked = jax.tree.map(_stacked, *repeated)
+    per_device = -(-len(games) // len(devices))
+    used = -(-len(games) // per_device)
+    padded = games + [games[-1]] * (used * per_device - len(games))
+    stacked = jax.tree.map(_stack, *padded)
     mesh = None if used == 1 else Mesh(np.array(devices[:used]), "games")
     return Spread(placed(stacked, None, mesh)[0], len(games), mesh)
 
 
-def _stacked(*leaves):
-    """Plain arrays in NumPy, for which nothing is compiled."""
-    return jnp.asarray(np.stack(leaves)) if all(map(_plain, leaves)) else jnp.stack(leaves)
+def _stack(*leaves):
+    """Plain arrays are stacked by NumPy, for which nothing is compiled."""
+    return jnp.asarray(np.stack(leaves)) if all(map(_is_plain, leaves)) else jnp.stack(leaves)
 
 
-def _plain(leaf):
+def _is_plain(leaf):
     return isinstance(leaf, jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended) and not leaf.weak_type
 
 
 def placed(games, shared, mesh: Mesh | None):
-    """The games split over the devices, and what they share on all of them."""
+    """Put the games on the devices, split, and what they share on every device."""
     return (games, shared) if mesh is None else jax.device_put((games, shared), _shardings(mesh))
 
 
 def by_device(function, mesh: Mesh | None):
-    """`function(games, shared)`, called on each device with the games that lie there."""
+    """`function(games, shared)`, compiled; each device calls it with its own games."""
     if mesh is None:
         return jax.jit(function)
     share = jax.shard_map(function, mesh=mesh, in_specs=(_SPLIT, _WHOLE), out_specs=_SPLIT, check_vma=False)

@@ -10,7 +10,7 @@ _SECONDS = 10  # between two lines of a log
 
 
 class Reporter:
-    """Counts work that is done. Used as a context manager; silent if `quiet`."""
+    """Counts the work that is done; a context manager."""
 
     def __init__(self, total: float, quiet: bool = False):
         self.total, self.quiet, self.done = max(total, 1e-9), quiet, 0.0
@@ -32,7 +32,7 @@ class Reporter:
             self._bar.stop()
 
     def now(self, what: str):
-        """What is being done."""
+        """Say what is being done."""
         if self._bar:
             self._bar.update(self._task, description=what)
         elif not self.quiet and time.monotonic() - self.spoke >= _SECONDS:
