@@ -63,7 +63,7 @@ def _restore_snapshot(journal, copies) -> int:
             continue
         copies.restore(notes, packing.unpack_like(copies.arrays_like(notes), state))
         if damaged:
-            warn(f"{journal.path}: {damaged} is damaged; the state is recovered from the one before")
+            warn(f"{journal.path}: {damaged} is damaged; the state is brought back from the one before")
         return event
     raise damaged or Damaged("its snapshots, of which there is none")
 
