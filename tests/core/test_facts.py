@@ -1,6 +1,7 @@
 """Facts stand on the class that they are about, and everything else that states them is derived."""
 
 import inspect
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -110,6 +111,33 @@ def test_tables_of_bounds_have_every_primal():
     for name, primal in PRIMALS.items():
         assert rows[f"Algorithm 1 + {name}"].rates == cx.theory.rates(float(primal.alpha))
         assert (f"LYAP-STOCH + {name}" in rows) == isinstance(primal, cx.primal.AbstractAdaptive)
+
+
+def test_the_constants_of_theory_are_those_of_the_primals():
+    domain = cx.domains.L2Ball(4, 1.0)
+    stated = {tuple(map(float, primal.constants(domain))) for primal in PRIMALS.values()}
+    for name, constants in inspect.getmembers(cx.theory.constants, inspect.isfunction):
+        if constants.__module__ != cx.theory.constants.__name__ or name in ("kappa", "ocg_sharp"):  # a second proof
+            continue
+        sizes = {"diameter": 2.0, "dimension": 4}
+        arguments = {key: size for key, size in sizes.items() if key in inspect.signature(constants).parameters}
+        assert any(math.dist(constants(**arguments), row) < 1e-6 for row in stated), name
+
+
+def test_the_table_of_the_docs_states_the_rates_of_the_classes():
+    rows = [re.split(r" *\| *", line) for line in (DOCS / "which_learner.md").read_text().splitlines()]
+    stated = {row[1]: re.match(r"(\d+/\d+), (\d+/\d+)", row[6]) for row in rows if len(row) == 10}
+    checked = {name: rates.groups() for name, rates in stated.items() if rates}
+    assert len(checked) >= 9
+    for name, exponents in checked.items():
+        learner, primal = re.match(r"`(\w+)\((\w+)?", name).groups()
+        facts = getattr(cx.learners, learner).facts
+        rates = (
+            cx.theory.rates(getattr(cx.primal, primal).alpha)[:2]
+            if learner == "Blocks"
+            else (facts.regret, facts.violation)
+        )
+        assert tuple(map(Fraction, exponents)) == rates, name
 
 
 @pytest.mark.parametrize("kind", ["learners", "primals", "duals"])

@@ -39,7 +39,7 @@ class AbstractPrimalDual(AbstractLearner):
 
     @abc.abstractmethod
     def bounds(self, problem: Problem) -> Callable[[Weights, Array, int], RoundBounds]:
-        """(weights, horizon, capacity) -> what the primal is told before a round with these weights."""
+        """(weights, horizon, capacity) -> bounds on the loss of a round with these weights."""
 
     @property
     def factored(self):

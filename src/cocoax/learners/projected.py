@@ -20,12 +20,12 @@ from .primal_dual import AbstractPrimalDual
 
 
 def lipschitz(problem: Problem, who: str) -> Array:
-    """D in the l2 norm, which `who` cannot do without."""
+    """D in the l2 norm; where the problem does not state it, the error names `who`."""
     return problem.constants(2, ("lipschitz",), who).lipschitz  # pyright: ignore[reportReturnType]
 
 
 def with_steps(problem: Problem, step: Callable[[Any], Any]):
-    """What OGD is told of a game of T rounds, so that its steps are `step(T)`."""
+    """Bounds with which the steps of OGD are `step(T)` in a game of T rounds."""
     width = problem.domain.diameter(2)
     width = jnp.where(width > 0, width, 1.0)
 

@@ -1,4 +1,4 @@
-"""Meta-Frank-Wolfe whose perturbations grow with the losses, for weights that are not known ahead."""
+"""Meta-Frank-Wolfe whose perturbations grow with the losses, for weights that are not known in advance."""
 
 from fractions import Fraction
 from typing import Any, ClassVar

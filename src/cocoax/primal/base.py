@@ -17,7 +17,7 @@ from ..theory import Constants
 
 
 class RoundBounds(eqx.Module):
-    """What is known before a round: bounds on the next loss h, and how long the run is."""
+    """Bounds on the next loss h, and the length of the run. A primal has them before the round."""
 
     lipschitz: Float[Array, ""]  # |grad h| in the primal's norm
     smoothness: Float[Array, ""]
