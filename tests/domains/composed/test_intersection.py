@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from domain_tools import Generic, batches, check_frank_wolfe, check_values, few_batches
 from scipy.optimize import linprog
-from slow_tools import one_of_each_class, slow_but
+from slow_tools import slow_but
 
 from cocoax import DomainError
 from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex, Product
@@ -63,10 +63,7 @@ def cut(inner, kind):
     return domain.intersect(A if len(A) > 1 else A[0], b if len(b) > 1 else b[0]), inside_all, A, b
 
 
-CONTRACTS = {
-    f"{inner}, {kind}": cut(inner, kind)[0]
-    for inner, kind in [("simplex", "three"), ("l2", "one"), ("nuclear", "three"), ("box", "equal"), ("l2", "slack")]
-}
+CONTRACTS = {"simplex, three": cut("simplex", "three")[0]}  # the others are slow to build: where they are checked
 
 
 @functools.cache
@@ -94,9 +91,12 @@ def cross(kinds):
     return slow_but([(inner, kind) for inner, kind in cases if inner == "simplex" or kind == "three"], cases)
 
 
-@pytest.mark.parametrize("name", one_of_each_class(CONTRACTS))
-def test_every_intersection_keeps_its_contract(name):
-    check_domain(CONTRACTS[name], key=jax.random.key(1), directions=12)
+CHECKED = [("simplex", "three"), ("l2", "one"), ("nuclear", "three"), ("box", "equal"), ("l2", "slack")]
+
+
+@pytest.mark.parametrize("inner, kind", slow_but(CHECKED[:1], CHECKED))
+def test_every_intersection_keeps_its_contract(inner, kind):
+    check_domain(cut(inner, kind)[0], key=jax.random.key(1), directions=12)
 
 
 @pytest.mark.parametrize("inner, kind", cross(ROWS))
