@@ -17,6 +17,7 @@ from cocoax.lab import Study, arena
 from cocoax.lab.arena import tuning
 from cocoax.lab.arena.ranking import START
 from cocoax.lab.arena.rivals import FAMILIES, Family, TunedAdaptivePDOGD, TunedDPP, TunedPDOGD, TunedTracked, Units
+from cocoax.lab.arena.suite import RIVALS
 from cocoax.lab.sources import as_source, learner_key
 from cocoax.primal.steps import Constant
 
@@ -290,9 +291,9 @@ def test_tuned_numbers_are_there_for_every_problem_and_family():
         assert results.keys() == FAMILIES.keys() - cannot.get(problem, set())
         for family, result in results.items():
             assert result["numbers"].keys() == FAMILIES[family].grid(Units(1.0, 1.0)).keys()
-    chosen = tuning.rivals(arena.RIVALS)
+    chosen = tuning.rivals(RIVALS)
     for problem, results in found.items():
-        best = sorted(results, key=lambda family: results[family]["score"])[: arena.RIVALS]
+        best = sorted(results, key=lambda family: results[family]["score"])[:RIVALS]
         assert {family for family in chosen if problem in chosen[family]} == {f"{each}, tuned" for each in best}
 
 
@@ -312,7 +313,7 @@ def test_rivals_play_the_problems_that_they_were_tuned_for(finished):
                 inner = player.dual if hasattr(player, "dual") and not hasattr(player, name) else player
                 np.testing.assert_allclose(getattr(inner, name), value, rtol=1e-6)
     by_problem = finished.table().group_by("problem").agg(pl.col("learner").n_unique())
-    assert by_problem["learner"].to_list() == [2 + arena.RIVALS] * 2
+    assert by_problem["learner"].to_list() == [2 + RIVALS] * 2
 
 
 def test_standings_are_what_the_table_says(finished):
