@@ -6,7 +6,7 @@ class CocoaxError(ValueError):
 
 
 class DomainError(CocoaxError):
-    """A set that cannot be built, or that cannot answer what was asked of it."""
+    """A set that cannot be built, or a question that it cannot answer."""
 
 
 class ProblemError(CocoaxError):
@@ -30,7 +30,7 @@ class InfeasibleError(CocoaxError):
 
 
 class LabError(CocoaxError):
-    """A study, a file or a command that cannot be run as it was given."""
+    """A study, a file or a command that cannot be run."""
 
 
 class SessionError(CocoaxError):
@@ -38,4 +38,4 @@ class SessionError(CocoaxError):
 
 
 class SessionWarning(UserWarning):
-    """Something that a session noticed and lived through."""
+    """A problem that a session noticed and could work around."""

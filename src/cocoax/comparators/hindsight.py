@@ -22,7 +22,7 @@ from .solver import Infeasible, Solver
 
 
 class Comparator(eqx.Module):
-    r"""A decision $x^*$ to compare with, and what proves it.
+    r"""A decision $x^*$ to compare with, and its certificate.
 
     `value` is $\sum_t f_t(x^*)$. No decision that meets the constraints does better than `lower_bound`, because
     $\sum_t f_t + \langle\lambda^*, C\rangle \ge$ `lower_bound` on X, where $\lambda^*$ is `multiplier` and C stands for

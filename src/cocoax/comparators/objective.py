@@ -1,4 +1,4 @@
-"""The total loss and the constraints of a benchmark, as functions of one flat vector, with compiled passes."""
+"""The total loss and the constraints of a benchmark as compiled functions of one flat vector."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-r"""One proximal step over a domain that answers linear minimisation, and perhaps nothing else.
+r"""One proximal step over a domain, by linear minimisation alone if it has no projection.
 
 $\min_{x\in X}\ \max_j(e_j + \langle h_j, x-y\rangle) + \langle c, x-y\rangle + \tfrac L2\|x-y\|^2
   + K\,[\max_i (r_i + \langle a_i, x-y\rangle)]_+$
@@ -58,7 +58,7 @@ def _contains(domain, point, unravel_like):
 
 
 class ProximalStep:
-    """The domain on flat float64 vectors, with the vertices of the last step."""
+    """Proximal steps over a domain on flat float64 vectors; it keeps the vertices of the last step."""
 
     def __init__(self, domain, like):
         self.domain, self.like = domain, like

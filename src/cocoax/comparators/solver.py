@@ -34,7 +34,7 @@ class Infeasible(Exception):
 
 
 class Solver:
-    """What is known so far: `best`, the best point that meets the constraints; `lower`, proven by `multiplier`.
+    """The state of the search: `best`, the best point that meets the constraints; `lower`, proven by `multiplier`.
 
     `objective` answers `measure(x, weights) -> Measured` and `jacobian(x) -> (M, d)`.
     """
@@ -80,7 +80,7 @@ class Solver:
         self.done = met and self.best.loss - self.lower <= self.precision
 
     def _charge(self, at: Measured):
-        """What breaking the constraints saves, at the price known so far."""
+        """What breaking the constraints saves, at the current multiplier."""
         return max(self.multiplier @ at.constraint, 0.0)
 
     def _score(self, at: Measured):

@@ -1,4 +1,4 @@
-"""Checks of what users give: each returns its input in the form that the code wants, or raises one sentence."""
+"""Checks of users' arguments: each returns the argument in the form that the code needs, or raises one sentence."""
 
 import contextlib
 import numbers
@@ -15,7 +15,7 @@ _LARGEST = 2**31 - 1  # rounds are counted in int32
 
 
 def described(value) -> str:
-    """A value in an error: as it is where it is short, else its type."""
+    """Short description of a value for error messages: its repr if that is short, else its type."""
     if isinstance(value, str | bytes | numbers.Number | tuple | list | np.ndarray | None) and len(repr(value)) < 40:
         return repr(value)
     shape = f" of shape {jnp.shape(value)}" if isinstance(value, jax.Array | np.ndarray) else ""
@@ -23,7 +23,7 @@ def described(value) -> str:
 
 
 def instance(value, kind, error, needed) -> Any:
-    """An object of `kind`, not the class itself."""
+    """Check that a value is an object of `kind`, and not the class itself."""
     if isinstance(value, type):
         raise error(f"{needed}, but {value.__name__} is a class; write {value.__name__}(...)")
     if not isinstance(value, kind):
@@ -36,35 +36,35 @@ def whole(value, name, error, low=None) -> int:
     try:
         if np.ndim(value) > 0:
             raise TypeError
-        found = operator.index(value)
+        number = operator.index(value)
     except (TypeError, ValueError):
         raise error(f"{name} must be a whole number, got {described(value)}") from None
-    if low is not None and found < low:
-        raise error(f"{name} must be at least {low}, got {found}")
-    if found > _LARGEST:
-        raise error(f"{name} must be at most {_LARGEST}, got {found}")
-    return found
+    if low is not None and number < low:
+        raise error(f"{name} must be at least {low}, got {number}")
+    if number > _LARGEST:
+        raise error(f"{name} must be at most {_LARGEST}, got {number}")
+    return number
 
 
 def real(value, name, error) -> np.ndarray:
-    """A number, or an array of numbers, that can be seen."""
+    """A number, or an array of numbers, that is not traced."""
     try:
-        seen = np.asarray(value)
+        array = np.asarray(value)
     except ValueError:  # lists of unequal lengths
-        seen = np.asarray(None)
-    if not is_numeric(seen.dtype):
+        array = np.asarray(None)
+    if not is_numeric(array.dtype):
         raise error(f"{name} must be a number, got {described(value)}")
-    if np.iscomplexobj(seen):
+    if np.iscomplexobj(array):
         raise error(f"{name} must be real, got complex numbers")
-    return seen.astype(float)
+    return array.astype(float)
 
 
 def scalar(value, name, error) -> float:
-    """One number that can be seen."""
-    seen = real(value, name, error)
-    if seen.ndim > 0:
+    """One number that is not traced."""
+    array = real(value, name, error)
+    if array.ndim > 0:
         raise error(f"{name} must be one number, got {described(value)}")
-    return float(seen)
+    return float(array)
 
 
 def is_numeric(dtype) -> bool:
@@ -72,7 +72,7 @@ def is_numeric(dtype) -> bool:
 
 
 def random_key(key, who, error):
-    """One key, new style or old."""
+    """Check that this is one random key, new style or old."""
     if isinstance(key, jax.Array | np.ndarray):
         if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
             if key.ndim > 0:
@@ -84,7 +84,7 @@ def random_key(key, who, error):
 
 
 def listed(x) -> Any:
-    """A list of numbers, flat or nested, as the array that it spells; anything else as it is."""
+    """A list of numbers, flat or nested, as an array; anything else unchanged."""
     if isinstance(x, list | tuple) and x and all(isinstance(leaf, numbers.Number) for leaf in jax.tree.leaves(x)):
         with contextlib.suppress(ValueError):  # lists of unequal lengths
             return np.asarray(x, float)

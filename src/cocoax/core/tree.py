@@ -1,4 +1,4 @@
-"""Vector arithmetic on decisions, which may be arrays or any PyTree of arrays, or of elements with their own."""
+"""Vector arithmetic on decisions: arrays, PyTrees of arrays, or elements with their own arithmetic."""
 
 import abc
 import functools
@@ -12,7 +12,7 @@ from jax.core import Tracer
 
 
 class AbstractElement(eqx.Module):
-    """A vector that is not kept entry by entry: to add the arrays that it is made of would mean nothing."""
+    """A vector that is not stored entry by entry, such as a factored matrix; it has its own arithmetic."""
 
     @property
     @abc.abstractmethod
@@ -21,7 +21,7 @@ class AbstractElement(eqx.Module):
 
     @abc.abstractmethod
     def is_like(self, other) -> bool:
-        """Whether both are vectors of one space, kept in one way."""
+        """Whether both are vectors of one space, stored in one way."""
 
     @abc.abstractmethod
     def __add__(self, other) -> Any: ...
@@ -43,7 +43,7 @@ class AbstractElement(eqx.Module):
 
     @abc.abstractmethod
     def zeros(self) -> Any:
-        """0, in the form that is kept between rounds."""
+        """0, in the form that is stored between rounds."""
 
 
 def is_element(node) -> bool:
@@ -108,7 +108,7 @@ def norm(x, ord: float = 2):
 
 
 def length(x):
-    """The l2 norm where no square may over- or underflow, at the price of a second pass."""
+    """The l2 norm without over- or underflow of squares, at the price of a second pass."""
     largest = norm(x, jnp.inf)
     shares = jax.tree.map(lambda leaf: leaf / jnp.where(largest > 0, largest, 1).astype(leaf.dtype), x)
     return largest * norm(shares)
@@ -149,7 +149,7 @@ def where(condition, x, y):
 
 
 def finite(x):
-    """x with 0 for what is not finite."""
+    """x with 0 for entries that are not finite."""
     return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(leaf), leaf, 0), x)
 
 
@@ -159,12 +159,12 @@ def is_nonzero(x):
 
 
 def ratio(above, below):
-    """above / below, and 0 where below is."""
+    """above / below, and 0 where below is 0."""
     return jnp.where(below != 0, above / jnp.where(below != 0, below, 1), 0)
 
 
 def is_traced(*trees) -> bool:
-    """Whether any leaf is abstract, so that its value cannot be looked at now."""
+    """Whether any leaf is a tracer, so that its value is not known now."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 

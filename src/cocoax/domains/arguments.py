@@ -1,4 +1,4 @@
-"""The arguments that several sets take, each in the form that the code wants, or refused in one sentence."""
+"""Checks of arguments that several sets take: radii, counts, shapes, groups."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +8,7 @@ from ..errors import DomainError
 
 
 def number(value, name):
-    """A parameter of a set as an array, checked where its value can be seen."""
+    """A parameter of a set as an array, checked unless it is traced."""
     if not tree.is_traced(value):
         seen = check.real(value, name, DomainError)
         if not np.all(np.isfinite(seen)):
@@ -37,7 +37,7 @@ def vector(values, name, of="coordinate"):
 
 
 def count(value, name="n") -> int:
-    """A whole number from 1 on."""
+    """A whole number >= 1."""
     return check.whole(value, name, DomainError, low=1)
 
 
@@ -50,11 +50,11 @@ def at_most(n, k) -> tuple[int, int]:
 
 
 def exponent(p) -> float:
-    """The p of a norm."""
-    found = check.scalar(p, "p", DomainError)
-    if not found >= 1:
+    """The p >= 1 of a norm."""
+    number = check.scalar(p, "p", DomainError)
+    if not number >= 1:
         raise DomainError(f"p must be at least 1, got {p}")
-    return found
+    return number
 
 
 def as_shape(shape) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ def as_shape(shape) -> tuple[int, ...]:
 
 
 def as_labels(groups) -> np.ndarray:
-    """The number of the group that every coordinate is in, from lists of coordinates, or from such numbers."""
+    """The group of every coordinate as a number, from lists of coordinates or from such numbers."""
     groups = _as_lists(groups)
     if not isinstance(groups, list) or len(groups) == 0:
         raise DomainError(f"groups must be lists of coordinates, like [[0, 1], [2]], got {check.described(groups)}")
@@ -96,9 +96,9 @@ def _as_lists(value):
     return [_as_lists(each) for each in value] if isinstance(value, list | tuple | range | set) else value
 
 
-def by_norm(given, name):
-    """What is known in the l1 and l2 norms, from a dictionary or from the number that belongs to the l2 norm."""
-    known = given if isinstance(given, dict) else {2: given}
-    if not known or not known.keys() <= {1, 2}:
-        raise DomainError(f"{name} must be one number, for the l2 norm, or {{1: ..., 2: ...}}, got {given!r}")
-    return {ord: scalar(value, name, positive=True) for ord, value in known.items()}
+def by_norm(value, name):
+    """One number for each norm, from {1: ..., 2: ...} or from the number for the l2 norm."""
+    numbers = value if isinstance(value, dict) else {2: value}
+    if not numbers or not numbers.keys() <= {1, 2}:
+        raise DomainError(f"{name} must be one number, for the l2 norm, or {{1: ..., 2: ...}}, got {value!r}")
+    return {ord: scalar(number, name, positive=True) for ord, number in numbers.items()}

@@ -1,4 +1,4 @@
-"""What a domain is: a compact convex set that answers linear minimisation, and its vertices."""
+"""Base classes: a compact convex set with a linear minimisation oracle (LMO), and its vertices."""
 
 import abc
 import functools
@@ -21,7 +21,7 @@ Point = Any
 
 
 def of_points(name):
-    """A method, given its point as arrays that have the domain's shape."""
+    """Decorator: the method receives its point or direction validated."""
     what, may_be_infinite = "direction" if name in ("lmo", "support", "tangent") else "point", name == "contains"
 
     def wrap(method):
@@ -35,7 +35,7 @@ def of_points(name):
 
 
 def in_a_norm(method):
-    """A diameter, given one of the norms; in the linf norm it needs no method of its own."""
+    """Decorator of `diameter`: checks the norm, and answers for the linf norm itself."""
 
     @functools.wraps(method)
     def checked(self, ord):
@@ -47,7 +47,7 @@ def in_a_norm(method):
 
 
 def built(init):
-    """A constructor that says so where it would have to look at what is being traced."""
+    """Decorator of `__init__`: a constructor that needs the values of tracers raises one sentence."""
 
     @functools.wraps(init)
     def checked(self, *args, **options):
@@ -61,7 +61,7 @@ def built(init):
 
 
 class AbstractVertex(eqx.Module):
-    """An extreme point, kept in the form that makes it small."""
+    """An extreme point, in a form that takes little memory."""
 
     @abc.abstractmethod
     def dense(self) -> Point:
@@ -141,7 +141,7 @@ class AbstractDomain(eqx.Module):
         return self.vertex().dense()
 
     def tangent(self, direction: Point) -> Point:
-        """What matters of a direction: <tangent, x - y> = <direction, x - y> for all x and y of X, and it is no longer.
+        """The part of a direction that matters: <tangent, x - y> = <direction, x - y> on X, and it is no longer.
 
         On a simplex, for example, a constant added to all entries changes no decision. By default the direction.
         """
@@ -162,7 +162,7 @@ class AbstractDomain(eqx.Module):
         return tree.add(centre, tree.scale(jnp.minimum(1, tree.ratio(radius.astype(dtype), length)), away))
 
     def span(self, points: tuple[Point, Point], vertices: AbstractVertex) -> Any:
-        """Arithmetic with two points and stacked vertices, in the form that is fastest on this set: see `_span`."""
+        """Arithmetic with two points and stacked vertices, in the fastest form for this set; see `domains.span`."""
         from .span import Entrywise
 
         return Entrywise(points, vertices)
@@ -245,7 +245,7 @@ def _as_point(domain, given, what, may_be_infinite):
 
 
 def floating(x):
-    """The dtype of x where that is a floating one, else the default."""
+    """The dtype of x if it is a floating one, else the default."""
     dtype = jnp.result_type(x)
     return dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.result_type(float)
 

@@ -1,4 +1,4 @@
-"""Sums of a few points and vertices, of which inner products are wanted first, and entries only at the end."""
+"""Sums of two points and a few vertices: inner products come first, entries are written once at the end."""
 
 import abc
 from typing import Any
@@ -48,18 +48,18 @@ class AbstractSpan(eqx.Module):
 
     @abc.abstractmethod
     def written(self, *sums) -> tuple[Point, ...]:
-        """Each as a point."""
+        """Every sum as a point."""
 
 
 class Entrywise(AbstractSpan):
-    """As they are."""
+    """Points and vertices entry by entry."""
 
-    given: tuple[Point, Point]
+    pair: tuple[Point, Point]
     vertices: AbstractVertex  # stacked
 
     @property
     def points(self):
-        return self.given
+        return self.pair
 
     def sum(self, weights):
         return self.vertices.combine(weights)

@@ -1,4 +1,4 @@
-"""Small forms of extreme points."""
+"""Vertices in forms that take little memory."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Where rounds come from, when they are not given beforehand."""
+"""Sources of rounds: samplers and adversaries."""
 
 import abc
 import functools

@@ -1,4 +1,4 @@
-"""The rounds that a user gives: one PyTree whose leaves share a leading axis."""
+"""Checks of users' rounds: one PyTree whose leaves share a leading axis."""
 
 import numbers
 

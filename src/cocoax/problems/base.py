@@ -1,4 +1,4 @@
-"""What a ready problem is."""
+"""The class of ready problems."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from ..problem.problem import Problem, Round
 
 
 class Instance(eqx.Module):
-    """A problem, where its rounds come from, and what is known of its optimum.
+    """A problem, the source of its rounds, and what is known of its optimum.
 
     All arrays are leaves, so instances of one shape can be made by `jax.vmap` and share one compilation.
     """

@@ -18,7 +18,7 @@ from .base import Instance
 
 
 class _Units(eqx.Module):
-    """How many new units one old one is."""
+    """Factors from old units to new ones."""
 
     loss: Float[Array, ""]
     constraint: Float[Array, ""]
@@ -112,13 +112,13 @@ def rescaled(instance: Instance, *, loss: Any = 1.0, constraint: Any = 1.0, geom
     )
 
 
-def _regularity(known: Regularity, units: _Units) -> Regularity:
+def _regularity(old: Regularity, units: _Units) -> Regularity:
     size = jnp.maximum(units.loss, units.constraint)
     return Regularity(
-        None if known.lipschitz is None else known.lipschitz * size / units.geometry,
-        None if known.smoothness is None else known.smoothness * size / units.geometry**2,
-        None if known.constraint_bound is None else known.constraint_bound * units.constraint,
-        norm=known.norm,
+        None if old.lipschitz is None else old.lipschitz * size / units.geometry,
+        None if old.smoothness is None else old.smoothness * size / units.geometry**2,
+        None if old.constraint_bound is None else old.constraint_bound * units.constraint,
+        norm=old.norm,
     )
 
 

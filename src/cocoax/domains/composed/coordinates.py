@@ -1,4 +1,4 @@
-"""Fewer coordinates of a domain, or more."""
+"""A domain in some of its coordinates, or embedded in more."""
 
 import math
 from typing import Any

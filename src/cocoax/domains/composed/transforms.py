@@ -1,4 +1,4 @@
-"""A domain scaled or moved, and what all domains made of other domains share."""
+"""A domain scaled or moved, and helpers for all domains that are made of others."""
 
 from typing import Any
 

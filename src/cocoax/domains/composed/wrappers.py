@@ -1,4 +1,4 @@
-"""Domains that watch the LMO of another one, or spare it."""
+"""Domains that count the LMO calls of another one, or cache its answers."""
 
 import threading
 from typing import Any
@@ -101,7 +101,7 @@ class Counted(_Wrapper):
 
 
 def _count(counter, direction, calls):
-    """Tell the counter, once for a whole batch: `vmap` only multiplies the number of calls."""
+    """Add to the counter, once for a whole batch: `vmap` only multiplies the number of calls."""
 
     @jax.custom_batching.custom_vmap
     def tell(direction, calls):

@@ -1,4 +1,4 @@
-"""Sets of matrices that only ask for the singular values of a matrix, or for its eigenvalues."""
+"""Sets of matrices that are defined by their singular values, or by their eigenvalues."""
 
 import abc
 from typing import Any
@@ -16,7 +16,7 @@ from ..vectors.balls import rescale
 
 
 class AbstractSpectral(AbstractDomain):
-    """The matrices whose values, singular or eigen-, lie in a set S of vectors that does not mind their order."""
+    """The matrices whose singular values, or eigenvalues, lie in a set S of vectors, in any order."""
 
     values: eqx.AbstractVar[Any]  # S, a domain
 
@@ -58,7 +58,7 @@ class AbstractSpectral(AbstractDomain):
 
 
 class AbstractSingular(AbstractSpectral):
-    """All m by n matrices with singular values in a set that does not mind their signs."""
+    """All m by n matrices with singular values in a set that is symmetric in the signs."""
 
     axes = 1
     sizes: eqx.AbstractVar[tuple[int, int]]
@@ -113,7 +113,7 @@ class AbstractSymmetric(AbstractSpectral):
         return (self.n, self.n)
 
     def tangent(self, direction):
-        """Its symmetric part, and of that no multiple of the identity if all points have one trace."""
+        """The symmetric part; without its multiple of the identity if all points have one trace."""
         direction = symmetric_part(direction)
         kept = self.values.tangent(jnp.ones(self.n, direction.dtype))
         return direction - jnp.diag((1 - kept) * jnp.trace(direction) / self.n)
@@ -143,9 +143,9 @@ def relative_gap(gap, largest):
     return jnp.abs(gap) / jnp.where(largest > 0, largest, 1)
 
 
-def unless(zero, found, known):
-    """The known vertex if the direction was zero; else the one found, of the same dtype."""
-    return tree.where(zero, tree.astype(known, tree.dtype(found)), found)
+def unless(zero, vertex, default):
+    """The default if the direction was zero, else the vertex; in the vertex's dtype."""
+    return tree.where(zero, tree.astype(default, tree.dtype(vertex)), vertex)
 
 
 def as_matrix_shape(shape, name) -> tuple[int, int]:

@@ -89,7 +89,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return made + Factored((block,), low, None, self.sizes, made.count, self.rank)
 
     def view(self, x: Factored) -> View:
-        """What can be measured of a matrix, as losses and constraints see it."""
+        """The matrix as losses and constraints see it: entries and products, but no array."""
         return x if isinstance(x, View) else View(self.validate(x, "point"), self.pattern)
 
     def validate(self, point, what, may_be_infinite=True):
@@ -103,9 +103,9 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return point
 
     def truncate(self, x, weight=None):
-        """One block of `rank` terms. With a weight, a point of weight X stays one.
+        """One block of `rank` terms. With a weight w, a point of w X stays in w X.
 
-        Without the smallest terms a matrix is shorter; but not if its values made up for them, when it is made so.
+        Dropping the smallest terms shortens a matrix, unless its values cancelled them: it is then scaled down.
         """
         made, dropped = x.cut(self.pattern)
         if weight is None:
@@ -158,7 +158,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return FactoredRankOne(left, right, scale, low, self.rank)
 
     def spectrum(self, x):
-        """Of a matrix without values, or of a small one."""
+        """The singular values; only of a matrix without values, or of a small one."""
         if x.values is None or not (tree.is_traced(x.values) or np.any(np.asarray(x.values))):
             left, weights, right = x.joined()
             upper, other = (jnp.linalg.qr(each.T, mode="r") for each in (left, right))

@@ -13,7 +13,7 @@ _AT_ONCE = 8  # terms of a sum over the rank that share one pass over the entrie
 
 
 class Pattern(eqx.Module):
-    """Which entries of a matrix are observed, each once."""
+    """The places of the observed entries of a matrix, each once."""
 
     rows: Int[Array, " count"]
     columns: Int[Array, " count"]
@@ -90,7 +90,7 @@ class Factored(tree.AbstractElement):
 
     @property
     def error(self):
-        """How far, in the nuclear norm, cutting off has moved this matrix from the sums that it stands for."""
+        """Bound on the nuclear norm of all terms that were dropped from this matrix."""
         return sum((jnp.abs(block.factor) * block.error for block in self.blocks), jnp.zeros((), self.dtype))
 
     @property
@@ -115,7 +115,7 @@ class Factored(tree.AbstractElement):
     def __add__(self, other):
         blocks = list(self.blocks)
         for block in other.blocks:
-            place = next((k for k, known in enumerate(blocks) if known.is_like(block)), None)
+            place = next((k for k, own in enumerate(blocks) if own.is_like(block)), None)
             if place is None:
                 blocks.append(block)
             else:
@@ -153,9 +153,9 @@ class Factored(tree.AbstractElement):
         return jnp.maximum(total, 0) if other is self else total
 
     def cut(self, pattern: Pattern) -> "tuple[Factored, Array]":
-        """One block of the rank that is kept, and the nuclear norm of what was dropped for it.
+        """One block of at most `rank` terms, and the nuclear norm of the terms that were dropped.
 
-        The nearest one of that rank, by the singular values of the blocks' sum.
+        It is the nearest one of that rank, by the singular values of the blocks' sum.
         """
         left, weights, right = self.joined()
         error, rank = self.error, self.rank

@@ -1,4 +1,4 @@
-"""Extreme eigenvectors and singular pairs, from products only: Krylov spaces and powers."""
+"""Extreme eigenvectors and singular pairs by matrix-vector products only: Krylov spaces and powers."""
 
 import functools
 import operator

@@ -1,4 +1,4 @@
-"""Sets of matrices whose vertices have rank one. They differ from the rest in that their LMO is iterative."""
+"""Sets of matrices whose vertices have rank one. Their LMO is iterative, unlike that of other sets."""
 
 import functools
 from typing import Any, ClassVar

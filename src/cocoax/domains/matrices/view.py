@@ -1,8 +1,7 @@
-"""Functions of a matrix that is not written down: what they measure of it, and their derivatives.
+"""Losses and constraints of a factored matrix: what they measure of it, and their derivatives.
 
 A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with
-vectors.
-Derivatives are taken with respect to the measurements, and carried back by their adjoints.
+vectors. Derivatives are taken with respect to the measurements, and carried back by their adjoints.
 """
 
 import functools
@@ -149,7 +148,7 @@ class View(eqx.Module):
         return value if self.tape is None else self.tape.record(measurement, value)
 
     def _places(self, index):
-        """Of entries, by their number in the ball's `entries`."""
+        """Check places, which count the ball's `entries`."""
         count, traced = self.point.count, tree.is_traced(index)
         seen: Any = index if traced else np.asarray(index)
         if isinstance(index, tuple) or not jnp.issubdtype(seen.dtype, jnp.integer):
@@ -191,7 +190,7 @@ def pulled_back(function, x: View) -> tuple[Any, Any]:
 
 
 def curvature(function, x: View, weights):
-    """The Hessian of the weighted sum of values at x, as a function of what it is multiplied with."""
+    """Products with the Hessian of the weighted sum of values at x, as a function of the direction."""
 
     def pulled(moved, taps):
         _, vjp, measurements = jax.vjp(_of_taps(function, x), moved, taps, has_aux=True)
@@ -247,7 +246,7 @@ def _depends(jaxpr) -> bool:
 
 
 def _variables(atoms) -> set[Var]:
-    """Without constants that are written out."""
+    """The variables among them; the others are literals."""
     return {each for each in atoms if isinstance(each, Var)}
 
 

@@ -1,4 +1,4 @@
-"""Graphs as arrays of edges, from the forms in which people have them."""
+"""Graphs as arrays of edges, from edge lists, sparse matrices or NetworkX."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Mixed-integer programs that HiGHS answers on the host."""
+"""Mixed-integer programs, solved by HiGHS on the host."""
 
 import functools
 import threading
@@ -59,7 +59,7 @@ class IntegerProgram:
         return point if self._rest is None else self._with_rest(point, cost)
 
     def _with_rest(self, point, cost):
-        """The other entries once more, now that the whole numbers are exact."""
+        """Solve again for the other entries, now that the whole numbers are exact."""
         fixed = [np.where(self.whole, point, bound) for bound in self._bounds]
         self._rest.clearSolver()
         self._rest.changeColsBounds(len(point), np.arange(len(point), dtype=np.int32), *fixed)

@@ -1,4 +1,4 @@
-"""Domains whose LMO is answered on the host, and the linear programs that HiGHS answers there."""
+"""Domains whose LMO runs on the host, and linear programs solved by HiGHS."""
 
 import functools
 import importlib
@@ -75,7 +75,7 @@ class LinearProgram:
         self._basis = _copy(self._model.getBasis())
 
     def __fingerprint__(self):
-        """What makes it what it is, for `lab`: the solver's own memory does not."""
+        """What `fingerprint` hashes: the program, without the solver's memory."""
         matrix = self._matrix.tocoo()
         return matrix.shape, matrix.coords, matrix.data, self._rows, self._bounds, self._units
 
@@ -161,7 +161,7 @@ class LinearProgram:
 
     @functools.cached_property
     def _sizes(self):
-        """What rows and bounds are measured by."""
+        """Scales of rows and bounds for relative violations."""
         reach = np.abs(self._units * self._corners).max() or 1.0
         bounds = reach / self._units
         largest = (abs(self._matrix) * bounds).max(axis=1).toarray().ravel() if self._matrix.nnz else 1.0
@@ -171,9 +171,10 @@ class LinearProgram:
 
 
 def callback(function, shape, x, *data):
-    """`function(x, *data)` in NumPy, called once for a batch of x, which then has leading axes; `data` has none.
+    """`function(x, *data)` in NumPy, from compiled code too. A batch of x is one call, with leading axes.
 
-    It is constant where it is differentiated, as the vertices of polytopes are, almost everywhere."""
+    Its derivative is 0, as that of a polytope's vertices is almost everywhere.
+    """
 
     def call(x, *data):
         x, *data = (np.asarray(leaf) for leaf in (x, *data))
@@ -208,7 +209,7 @@ def needs(module, extra) -> Any:
 
 
 def model_of(matrix, rows, bounds, whole=None):
-    """The constraints as HiGHS holds them, with the variables that must be whole numbers."""
+    """The constraints as a model of HiGHS; `whole` marks integer variables."""
     highspy = needs("highspy", "lp")
     model, program = highspy.Highs(), highspy.HighsLp()
     for option, value in _SOLVER.items():

@@ -1,4 +1,4 @@
-"""Units in which the numbers of a linear program are near 1, as the tolerances of its solver expect."""
+"""Scaling of a linear program, so that its numbers are near 1, as the solver's tolerances expect."""
 
 import numpy as np
 

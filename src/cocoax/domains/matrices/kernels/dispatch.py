@@ -1,4 +1,4 @@
-"""Golub-Kahan steps by what is fastest: products, one pass a step over a large matrix, or a small one in registers."""
+"""Chooses the fastest way for Golub-Kahan steps: products, the kernel for large matrices, or that for small ones."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""One pass over large matrices on a GPU where XLA makes several. Programs have the sizes that are best on an H200."""
+"""Kernels for large matrices on a GPU: one pass over memory where XLA makes several. Sizes are tuned on an H200."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Golub-Kahan steps for small matrices on a GPU: each is read once, and stays in one program's registers."""
+"""Golub-Kahan steps for small matrices on a GPU: every matrix is read once and stays in registers."""
 
 import functools
 import operator
@@ -21,7 +21,7 @@ def pays(matrix, steps: int) -> bool:
 
 @functools.partial(jax.jit, static_argnames=("steps", "interpret"))
 def golub_kahan(matrix, first, *, steps, interpret=False):
-    """As `_krylov.golub_kahan` with `scaled_products`."""
+    """As `krylov.golub_kahan` with `scaled_products`."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
@@ -81,7 +81,7 @@ def _sum(weights, vectors):
 
 
 def _new_direction(x, basis):
-    """As `_krylov._new_direction`."""
+    """As `krylov._new_direction`."""
     rest = x
     for _ in range(2):
         rest = rest - _sum([jnp.sum(vector * rest) for vector in basis], basis)
@@ -90,7 +90,7 @@ def _new_direction(x, basis):
 
 
 def _perron(matrix):
-    """As `_krylov._perron`, of rows of numbers."""
+    """As `krylov._perron`, of rows of numbers."""
     some = range(len(matrix))
 
     def square(_, rows):
