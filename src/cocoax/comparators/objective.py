@@ -13,7 +13,7 @@ from ..core import tree
 from ..errors import ProblemError
 from ..problem.functions import constraint_values, function_of
 from ..problem.rounds import number_of_rounds
-from .solver import Measured
+from .solver import Evaluation
 
 
 class Expected(eqx.Module):
@@ -53,7 +53,7 @@ class Objective:
     def measure(self, x, weights):
         answer = _measure(self.problem, self.rounds, self.expected, self.start, x, weights, self.benchmark)
         loss, constraint, slope = (np.asarray(each) for each in answer)
-        return Measured(x, float(loss), constraint, slope)
+        return Evaluation(x, float(loss), constraint, slope)
 
     def jacobian(self, x):
         if self.count == 0:

@@ -22,7 +22,7 @@ _MOST_CALLS = 50_000  # of the LMO
 _SUFFICIENT = 0.1
 
 
-class Measured(NamedTuple):
+class Evaluation(NamedTuple):
     point: np.ndarray
     loss: float
     constraint: np.ndarray
@@ -36,7 +36,7 @@ class Infeasible(Exception):
 class Solver:
     """The state of the search: `best`, the best point that meets the constraints; `lower`, proven by `multiplier`.
 
-    `objective` answers `measure(x, weights) -> Measured` and `jacobian(x) -> (M, d)`.
+    `objective` answers `measure(x, weights) -> Evaluation` and `jacobian(x) -> (M, d)`.
     """
 
     def __init__(self, objective, proximal: ProximalStep, start, count, tol):
@@ -62,7 +62,7 @@ class Solver:
     def precision(self):
         return self.tol * max(self.objective.unit, abs(self.best.loss))
 
-    def _judge(self, at: Measured, multiplier):
+    def _judge(self, at: Evaluation, multiplier):
         """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X."""
         if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
             return
@@ -79,11 +79,11 @@ class Solver:
         met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
         self.done = met and self.best.loss - self.lower <= self.precision
 
-    def _charge(self, at: Measured):
+    def _charge(self, at: Evaluation):
         """What breaking the constraints saves, at the current multiplier."""
         return max(self.multiplier @ at.constraint, 0.0)
 
-    def _score(self, at: Measured):
+    def _score(self, at: Evaluation):
         return at.loss + 2 * self._charge(at)
 
     def _raise_lower(self, bound, multiplier):
@@ -92,7 +92,7 @@ class Solver:
 
     # Rows: linearised constraints, scaled to unit slopes.
 
-    def _linearize(self, at: Measured, keep=None):
+    def _linearize(self, at: Evaluation, keep=None):
         jacobian = self.objective.jacobian(at.point)
         norm = np.linalg.norm(jacobian, axis=1)
         norm = np.where(norm > 0, norm, 1.0)

@@ -50,7 +50,7 @@ class Basis(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class Solution(NamedTuple):
     basis: Basis
     weights: Float[Array, " columns"]
     value: Float[Array, ""]
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
 
 @eqx.filter_jit
-def simplex(domain, direction, rows, bound, basis, most) -> Found:
+def simplex(domain, direction, rows, bound, basis, most) -> Solution:
     """Pivots from a feasible basis, with multipliers whose sum is `most` at most in what proves the bound."""
     size, dtype = len(basis.cost), basis.cost.dtype
     unit_columns = jnp.eye(size, dtype=dtype)
@@ -103,7 +103,7 @@ def simplex(domain, direction, rows, bound, basis, most) -> Found:
     basis, lower, multiplier, _, _ = jax.lax.while_loop(go_on, pivot, state)
     weights = basis.weights()
     value = basis.cost @ weights
-    return Found(basis, weights, value, lower, multiplier, jnp.maximum(value - lower, 0))
+    return Solution(basis, weights, value, lower, multiplier, jnp.maximum(value - lower, 0))
 
 
 def _leaving(weights, rates):
@@ -133,14 +133,14 @@ def find_feasible(domain, rows, bound):
     slot = jnp.where(column[worst] > 0, worst, count + 1)
     basis = basis.replace(slot, count, excess, 1, vertex)
     zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), rows)
-    found = simplex(domain, zero, rows, bound, basis, 1)
+    solution = simplex(domain, zero, rows, bound, basis, 1)
 
     # if the excess is still a column, at 0, a slack takes its place
-    slot = jnp.where(jnp.any(found.basis.kinds == count), jnp.argmax(found.basis.kinds == count), count + 1)
-    shares = jnp.linalg.inv(found.basis.columns)[slot % (count + 1), 1:]
+    slot = jnp.where(jnp.any(solution.basis.kinds == count), jnp.argmax(solution.basis.kinds == count), count + 1)
+    shares = jnp.linalg.inv(solution.basis.columns)[slot % (count + 1), 1:]
     slack = jnp.argmax(jnp.abs(shares))
-    basis = found.basis.replace(slot, slack.astype(jnp.int32), jnp.eye(count + 1, dtype=dtype)[slack + 1], 0, vertex)
-    return found._replace(basis=basis, weights=basis.weights())
+    basis = solution.basis.replace(slot, slack.astype(jnp.int32), jnp.eye(count + 1, dtype=dtype)[slack + 1], 0, vertex)
+    return solution._replace(basis=basis, weights=basis.weights())
 
 
 def column_of(vertex, rows, bound):

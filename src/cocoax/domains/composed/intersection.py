@@ -12,7 +12,7 @@ from ...core.facts import DomainFacts
 from ...errors import DomainError, InfeasibleError
 from ..arguments import number
 from ..base import AbstractDomain, AbstractVertex, Point
-from .column_generation import MOST_CALLS, VERTEX, Basis, Found, column_of, find_feasible, simplex, tolerance
+from .column_generation import MOST_CALLS, VERTEX, Basis, Solution, column_of, find_feasible, simplex, tolerance
 from .transforms import as_domain, leaves_like, normalise, reach
 
 
@@ -70,10 +70,10 @@ class Intersection(AbstractDomain):
             rows = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), earlier._rows(), rows)
         self.rows, self.bound, self.units = rows
         with jax.default_matmul_precision("highest"):
-            found = find_feasible(self.domain, self.rows, self.bound)
-        if not tree.is_traced(found.value) and not bool(found.value <= 10 * tolerance(found.value.dtype)):
-            raise _empty(np.asarray(found.multiplier / self.units, float), float(found.lower))
-        self.first = _combination(found, 1, self.units)
+            solution = find_feasible(self.domain, self.rows, self.bound)
+        if not tree.is_traced(solution.value) and not bool(solution.value <= 10 * tolerance(solution.value.dtype)):
+            raise _empty(np.asarray(solution.multiplier / self.units, float), float(solution.lower))
+        self.first = _combination(solution, 1, self.units)
 
     @property
     def shape(self):
@@ -130,10 +130,10 @@ def _sum(vertices, weights):
         return vertices.combine(weights)
 
 
-def _combination(found: Found, length, units):
-    vertices, kinds = found.basis.vertices, found.basis.kinds
-    weights = jnp.where(kinds == VERTEX, found.weights, 0)
-    return Combination(vertices, weights, kinds, found.multiplier * length / units, found.gap * length)
+def _combination(solution: Solution, length, units):
+    vertices, kinds = solution.basis.vertices, solution.basis.kinds
+    weights = jnp.where(kinds == VERTEX, solution.weights, 0)
+    return Combination(vertices, weights, kinds, solution.multiplier * length / units, solution.gap * length)
 
 
 def _empty(multiplier, bound):

@@ -126,8 +126,8 @@ class FactoredNuclearNormBall(NuclearNormBall):
         radius, matrix = self.radius.astype(direction.dtype), self.view(direction)
         small = self.method != "krylov" and min(self.sizes) <= _SMALL
         if self.method == "exact" or (guess is None and small):
-            found = self._written().lmo(matrix.dense())
-            left, right, zero = -found.left, found.right, ~tree.is_nonzero(direction)
+            vertex = self._written().lmo(matrix.dense())
+            left, right, zero = -vertex.left, vertex.right, ~tree.is_nonzero(direction)
         else:
             with jax.default_matmul_precision("highest"):
                 if guess is None:

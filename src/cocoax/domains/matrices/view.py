@@ -84,13 +84,13 @@ class View(eqx.Module):
 
     def entries(self, index=None) -> Float[Array, "..."]:
         index = index if index is None or isinstance(index, slice) else self._places(index)
-        found = self.point.entries(index)
+        values = self.point.entries(index)
         if self.moved is not None:
-            found = found + (self.moved if index is None else self.moved[index])
+            values = values + (self.moved if index is None else self.moved[index])
         if index is None or isinstance(index, slice):
-            return found
+            return values
         inside = (-self.point.count <= index) & (index < self.point.count)
-        return jnp.where(inside, found, jnp.nan)  # a round that asks for others is refused as not finite
+        return jnp.where(inside, values, jnp.nan)  # a round that asks for others is refused as not finite
 
     def inner(self, left, right) -> Float[Array, ""]:
         left, right = (self._vectors(each, size, axis) for each, size, axis in zip((left, right), self.shape, (0, 1)))
@@ -200,8 +200,8 @@ def curvature(function, x: View, weights):
 
     def product(direction: Factored) -> Factored:
         along = View(direction, x.pattern)
-        found = push(direction.entries(), [measurement.of(along) for measurement in measurements])
-        moved, taps = tree.finite(found)
+        products = push(direction.entries(), [measurement.of(along) for measurement in measurements])
+        moved, taps = tree.finite(products)
         return _element(x, _adjoints(measurements, taps), moved)
 
     return product

@@ -180,13 +180,13 @@ def callback(function, shape, x, *data):
         x, *data = (np.asarray(leaf) for leaf in (x, *data))
         lead = x.ndim - 1
         if all(leaf.shape[:lead] == (1,) * lead for leaf in data):
-            found = function(x, *(leaf.reshape(leaf.shape[lead:]) for leaf in data))
+            answers = function(x, *(leaf.reshape(leaf.shape[lead:]) for leaf in data))
         else:  # a batch of sets, not only of points
             axes = np.broadcast_shapes(*(leaf.shape[:lead] for leaf in (x, *data)))
             lanes = [np.broadcast_to(leaf, axes + leaf.shape[lead:]) for leaf in (x, *data)]
-            found = np.stack([function(*(leaf[i] for leaf in lanes)) for i in np.ndindex(axes)])
-            found = found.reshape(axes + shape)
-        return np.asarray(found, x.dtype)
+            answers = np.stack([function(*(leaf[i] for leaf in lanes)) for i in np.ndindex(axes)])
+            answers = answers.reshape(axes + shape)
+        return np.asarray(answers, x.dtype)
 
     x = jax.lax.stop_gradient(jnp.asarray(x, floating(x)))
     if not tree.is_traced(x, *data):  # so that an error reaches the user as it is
