@@ -237,9 +237,9 @@ def test_regret_in_the_table_is_that_of_a_game(study, stored):
 def test_curves_are_those_of_the_games(study):
     """The same batch again, which is compiled already."""
     drawn = [study.sources["pacing"].draw(seed, HORIZONS[-1]) for seed in SEEDS]
-    record = Batch(drawn, SEEDS).play(study.learners["DPP"], HORIZONS[-1])
-    assert np.ptp(record.multiplier) > 0
-    for seed, constraint, multiplier in zip(SEEDS, record.constraint, record.multiplier):
+    games = Batch(drawn, SEEDS).play(study.learners["DPP"], HORIZONS[-1]).games
+    assert np.ptp(games.multiplier) > 0
+    for seed, constraint, multiplier in zip(SEEDS, games.constraint, games.multiplier):
         curve = study.curves().filter(problem="pacing", learner="DPP", horizon=HORIZONS[-1], seed=seed)
         expected = np.concatenate([np.cumsum(constraint, 0), multiplier], 1)[curve["round"].to_numpy() - 1]
         np.testing.assert_allclose(curve.select("violation", "multiplier"), expected, rtol=1e-9, atol=1e-12)

@@ -261,7 +261,7 @@ def test_fingerprints_know_numbers_structures_and_code():
     assert fingerprint(jnp.float32, np.dtype("int8"), jnp.sin, jax.jit(make)) == fingerprint(
         jnp.float32, np.dtype("int8"), jnp.sin, jax.jit(make)
     )
-    with pytest.raises(cx.LabError, match="cannot be told"):
+    with pytest.raises(cx.LabError, match="cannot be hashed"):
         fingerprint(object())
 
 

@@ -1,5 +1,6 @@
 """What a session does when all is well: it plays as `play` does, and remembers."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -67,7 +68,7 @@ def test_many_rounds_are_the_same_as_one_by_one(path, name):
             many.observe_many([])
         tools.assert_same(many, one_by_one)
         for mine, yours in zip(together, outcomes, strict=True):
-            assert all(np.array_equal(*pair) for pair in zip(mine, yours, strict=True))
+            assert eqx.tree_equal(mine, yours)
     with tools.session(path, name) as again:
         tools.assert_same(again, one_by_one)
 

@@ -73,16 +73,16 @@ def batched():
     seeds, learner = list(range(11)), cx.learners.Auto()
     drawn = [source.draw(seed, 40) for seed in seeds]
     spread = batch.Batch(drawn, seeds)
-    many, (part,) = spread.play(learner, 40)[:-1], spread._parts
+    many, (part,) = spread.play(learner, 40).games, spread._parts
     with one_device():
-        share = batch.Batch(drawn[4:6], seeds[4:6]).play(learner, 40)[:-1]
+        share = batch.Batch(drawn[4:6], seeds[4:6]).play(learner, 40).games
     return {
         "communication": communication(batch._prepared(learner, part, [40])[0].as_text()),
         "devices": part.mesh.size,
         "each": len(part.games[2].addressable_shards[0].data),
-        "games": len(many[0]),
-        "from the share": distance([each[4:6] for each in many], share),
-        "from others": distance([each[2:4] for each in many], share),
+        "games": len(many.loss),
+        "from the share": distance(jax.tree.map(lambda leaf: leaf[4:6], many), share),
+        "from others": distance(jax.tree.map(lambda leaf: leaf[2:4], many), share),
     }
 
 
@@ -97,7 +97,7 @@ def hosted():
     many = batch.Batch(drawn, list(range(8))).play(learner, 9)
     with one_device():
         alone = batch.Batch(drawn, list(range(8))).play(learner, 9)
-    return {"distance": distance(many[:-1], alone[:-1])}
+    return {"distance": distance(many.games, alone.games)}
 
 
 def studied():

@@ -6,12 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from ..comparators.hindsight import Comparator
 from ..core import check, tree
 from ..core.sums import running_sum
 from ..errors import ProblemError
+from ..learners.base import AnyArray
 from ..problem.problem import Problem
 
 
@@ -22,19 +23,51 @@ class Game(eqx.Module):
     Running sums are NumPy arrays in float64, or, where traced, compensated.
     """
 
-    loss: Float[Array, "*batch T"]
-    constraint: Float[Array, "*batch T m"]
-    multiplier: Float[Array, "*batch T m"]  # the weight of each constraint in each round, the loss's being 1
-    lmo_calls: Int[Array, "*batch T"]  # to prepare the decision after each round
-    gradient_calls: Int[Array, "*batch T"]
+    loss: Float[AnyArray, "*batch T"]
+    constraint: Float[AnyArray, "*batch T m"]
+    multiplier: Float[AnyArray, "*batch T m"]  # the weight of each constraint in each round, the loss's being 1
+    lmo_calls: Int[AnyArray, "*batch T"]  # to prepare the decision after each round
+    gradient_calls: Int[AnyArray, "*batch T"]
     decision: Any  # the next one
     average: Any  # of this game's decisions
     decisions: Any  # all of them, if kept
     rounds: Any  # if kept
     state: Any  # to go on from
-    bad_round: Int[Array, "*batch"]  # the first that was not finite, or beyond the horizon; or -1
+    bad_round: Int[AnyArray, "*batch"]  # the first that was not finite, or beyond the horizon; or -1
     problem: Problem | None  # kept with the rounds
     names: tuple[str, ...] = eqx.field(static=True)  # of the constraints
+
+    @classmethod
+    def of(
+        cls,
+        outcomes: Any,
+        names: tuple[str, ...],
+        *,
+        decision=None,
+        average=None,
+        decisions=None,
+        rounds=None,
+        state=None,
+        problem=None,
+    ) -> "Game":
+        """The game whose rounds came to `outcomes`, an `Outcome` of all of them."""
+        numpy = np if isinstance(outcomes.finite, np.ndarray) else jnp
+        good = numpy.cumprod(outcomes.finite, axis=-1).sum(-1)  # rounds before the first bad one
+        return cls(
+            loss=outcomes.loss,
+            constraint=outcomes.constraint,
+            multiplier=outcomes.multiplier,
+            lmo_calls=outcomes.lmo_calls,
+            gradient_calls=outcomes.gradient_calls,
+            decision=decision,
+            average=average,
+            decisions=decisions,
+            rounds=rounds,
+            state=state,
+            bad_round=numpy.where(good < outcomes.finite.shape[-1], good, -1),
+            problem=problem,
+            names=names,
+        )
 
     def regret(self, comparator):
         """Running sum of f_t(x_t) - f_t(x*), (..., T).

@@ -7,11 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from ..core import check, tree
+from ..core.sums import compensated_add
 from ..errors import DomainError, LearnerError, ProblemError
-from ..learners.base import AbstractLearner, Horizon, Outcome
+from ..learners.base import AbstractLearner, Horizon
 from ..problem.environment import Environment, emitted
 from ..problem.problem import Problem
 from ..problem.rounds import number_of_rounds
+from . import loop
 from .game import Game
 from .state import Progress, begin, checked_start, checked_state
 
@@ -79,69 +81,54 @@ def play(
         learner.check(problem)
         state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
     _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
-    game = _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
+    game = _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
     if not tree.is_traced(game.bad_round):
         _check_finite(game, problem, learner, rounds, state)
     return game
 
 
 @functools.partial(jax.jit, static_argnums=(4, 5, 6))
-def _scan(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
-    if isinstance(rounds, Environment):
-        recorded, emit = None, functools.partial(emitted, rounds)
-    else:
-        recorded, emit = rounds, None
-        state = Progress(state, None, None, None)
+def _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
+    environment = rounds if isinstance(rounds, Environment) else None
 
-    def one_round(carry, data):
-        state, total = carry
-        decision = learner.decision(state.learner)
-        if emit is None:
-            environment, number = None, None
-        else:
-            environment, data = emit(state.environment, decision, jax.random.fold_in(state.key, state.round))
-            number = state.round + 1
-        learner_state, outcome = _observed(learner.observe(problem, state.learner, data))
-        total = _compensated(problem.domain, total, decision)
-        kept = (decision if keep_decisions else None, data if keep_rounds else None)
-        return (Progress(learner_state, environment, state.key, number), total), (outcome, kept)
+    def reveal(progress, t):
+        """The environment's next state, and round t."""
+        if environment is None:
+            return None, loop.at(rounds, t)
+        decision = None if problem.has_requests else learner.decision(progress.learner)
+        return emitted(environment, progress.environment, decision, jax.random.fold_in(progress.key, progress.round))
 
-    zero = tree.zeros_like(learner.decision(state.learner))
-    (state, (total, _)), (outcomes, (decisions, kept_rounds)) = jax.lax.scan(
-        one_round, (state, (zero, zero)), recorded, length=length
-    )
-    bad = ~outcomes.finite
-    return Game(
-        loss=outcomes.loss,
-        constraint=outcomes.constraint,
-        multiplier=outcomes.multiplier,
-        lmo_calls=outcomes.lmo_calls,
-        gradient_calls=outcomes.gradient_calls,
-        decision=learner.decision(state.learner),
+    def step(carry, t):
+        progress, total = carry
+        following, round = reveal(progress, t)
+        learner_state, decision, outcome = loop.play_round(problem, learner, progress.learner, round)
+        number = None if environment is None else progress.round + 1
+        progress = Progress(learner_state, following, progress.key, number)
+        row = (outcome, decision if keep_decisions else None, round if keep_rounds else None)
+        return (progress, _add_decision(problem.domain, total, decision)), row
+
+    progress = Progress(state, None, None, None) if environment is None else state
+    first = reveal(progress, 0)[1] if problem.has_requests else None
+    zero = tree.zeros_like(loop.decide(problem, learner, progress.learner, first))
+    (progress, (total, _)), (outcomes, decisions, kept) = loop.play_rounds(step, (progress, (zero, zero)), length)
+    return Game.of(
+        outcomes,
+        problem.names,
+        decision=None if problem.has_requests else learner.decision(progress.learner),
         average=tree.scale(1 / length, total),
         decisions=decisions,
-        rounds=kept_rounds,
-        state=state.learner if emit is None else state,
-        bad_round=jnp.where(bad.any(), jnp.argmax(bad), -1),
+        rounds=kept,
+        state=progress.learner if environment is None else progress,
         problem=problem if keep_rounds else None,
-        names=problem.names,
     )
 
 
-def _observed(answer):
-    if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Outcome)):
-        raise LearnerError(f"observe must return (state, Outcome), got {check.described(answer)}")
-    return answer
-
-
-def _compensated(domain, total, x):
-    """Kahan's sum: (sum, what rounding has lost of it)."""
-    old, lost = total
+def _add_decision(domain, total, x):
+    """The sum of all decisions, compensated where they are arrays."""
     if tree.is_element(x):
-        return domain.truncate(tree.add(old, x)), lost
-    x = tree.sub(x, lost)
-    new = tree.add(old, x)
-    return new, tree.sub(tree.sub(new, old), x)
+        return domain.truncate(tree.add(total[0], x)), total[1]
+    pairs = jax.tree.map(compensated_add, *total, x)
+    return jax.tree.transpose(jax.tree.structure(x), jax.tree.structure((0, 0)), pairs)
 
 
 def _environment_length(learner, horizon, state):
@@ -176,7 +163,7 @@ def _check_finite(game, problem, learner, rounds, state):
     decision = learner.decision(state)
     if bad > 0:
         before = rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[:bad], rounds)
-        decision = _scan(problem, learner, before, state, bad, False, False).decision
+        decision = _play(problem, learner, before, state, bad, False, False).decision
     if not bool(tree.all_finite(decision)):
         raise ProblemError(
             f"round {bad}: the decision is not finite, although all was before; mend the domain's lmo or the Regularity"

@@ -72,6 +72,9 @@ class Anytime(AbstractLearner):
     def decision(self, state):
         return self.learner.decision(state.learner)
 
+    def decide(self, problem, state, request):
+        return self.learner.decide(problem, state.learner, request)
+
     def observe(self, problem, state, round, *, played=None):
         learner, outcome = self.learner.observe(problem, state.learner, round, played=played)
         within = self.rounds_left(state) > 0

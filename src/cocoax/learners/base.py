@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..core import check, tree
@@ -18,16 +19,18 @@ from ..errors import LearnerError, ProblemError
 from ..primal.base import Cost
 from ..problem.problem import Problem, Round
 
+AnyArray = Array | np.ndarray
+
 
 class Outcome(eqx.Module):
-    """What one round came to."""
+    """What one round came to; or, stacked along leading axes, many rounds. Sessions return plain numbers."""
 
-    loss: Float[Array, ""]
-    constraint: Float[Array, " m"]
-    multiplier: Float[Array, " m"]  # weight of each constraint in this round, the loss's being 1
-    lmo_calls: Int[Array, ""]
-    gradient_calls: Int[Array, ""]
-    finite: Bool[Array, ""]  # loss, constraints and all gradients, in a round within the horizon
+    loss: Float[AnyArray, "*rounds"] | float
+    constraint: Float[AnyArray, "*rounds m"]
+    multiplier: Float[AnyArray, "*rounds m"]  # weight of each constraint in this round, the loss's being 1
+    lmo_calls: Int[AnyArray, "*rounds"] | int
+    gradient_calls: Int[AnyArray, "*rounds"] | int
+    finite: Bool[AnyArray, "*rounds"] | bool  # loss, constraints and all gradients, in a round within the horizon
 
 
 class Horizon(eqx.Module):
@@ -97,6 +100,13 @@ class AbstractLearner(eqx.Module):
     @abc.abstractmethod
     def decision(self, state) -> Point:
         """The next decision."""
+
+    def decide(self, problem: Problem, state, request: Round) -> Point:
+        """The next decision, given what is already seen of its round (`Problem(request=...)`).
+
+        Learners that decide before a round is seen ignore the request.
+        """
+        return self.decision(state)
 
     @abc.abstractmethod
     def observe(self, problem: Problem, state, round: Round, *, played: Point | None = None) -> tuple[Any, Outcome]:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ..core import check, tree
 from ..core.facts import Facts
+from ..core.sums import compensated_add
 from ..domains.base import Point
 from ..errors import DomainError, LearnerError, ProblemError
 from .base import AbstractLearner, as_point, point_played
@@ -97,19 +98,24 @@ class Capped(AbstractLearner):
         return bounds[0]
 
     def decision(self, state):
+        return self._mixed(state, self.learner.decision(state.learner))
+
+    def decide(self, problem, state, request):
+        return self._mixed(state, self.learner.decide(problem, state.learner, request))
+
+    def _mixed(self, state, decision):
+        """As much of the learner's decision as there is room for; the rest is the safe one."""
         dtype = state.violation.dtype
         margin, limit = self.margin.astype(dtype), self.limit.astype(dtype)
         rounding = 1 - 16 * jnp.finfo(dtype).eps
         most = jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
         room = rounding * (limit - state.violation + margin) / most
-        return tree.mix(state.safe, self.learner.decision(state.learner), jnp.clip(room, 0, 1).min(initial=1))
+        return tree.mix(state.safe, decision, jnp.clip(room, 0, 1).min(initial=1))
 
     def observe(self, problem, state, round, *, played=None):
         played = point_played(played, self.decision(state))
         inner, outcome = self.learner.observe(problem, state.learner, round, played=played)
-        added = outcome.constraint - state.lost
-        violation = state.violation + added
-        lost = (violation - state.violation) - added
+        violation, lost = compensated_add(state.violation, state.lost, outcome.constraint)
         bound = jnp.maximum(state.bound, outcome.constraint)  # raised where it was too low
         return _State(inner, state.safe, violation, lost, bound), outcome
 

@@ -74,6 +74,8 @@ class Problem(eqx.Module):
     - `regularity`: one `Regularity`, or several, one per norm. Methods with proofs need it.
     - `loss_grad`, `constraint_grad`: `(x, round) -> gradient`, in place of autodiff; with several constraints
       the latter has them along a leading axis.
+    - `request`: what of a round is seen before the decision: nothing (`False`), all of it (`True`), or the fields with
+      these names, of rounds that are dicts. Learners that decide before a round is seen ignore it.
 
     >>> import jax.numpy as jnp
     >>> import cocoax as cx
@@ -95,6 +97,7 @@ class Problem(eqx.Module):
     constraint_grad: Callable | None
     regularity: tuple[Regularity, ...]
     names: tuple[str, ...] = eqx.field(static=True)
+    request: bool | tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -106,6 +109,7 @@ class Problem(eqx.Module):
         regularity=None,
         loss_grad=None,
         constraint_grad=None,
+        request: bool | tuple[str, ...] = False,
     ):
         needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
         self.domain = check.instance(domain, AbstractDomain, ProblemError, needed)
@@ -117,6 +121,21 @@ class Problem(eqx.Module):
         if constraint is None and constraints != 1:
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
         self.names = () if constraint is None else _names(constraints)
+        self.request = _fields(request)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether something of a round is seen before the decision."""
+        return self.request is not False
+
+    def request_of(self, round: Round) -> Round | None:
+        """What of this round is seen before the decision; None if nothing is."""
+        if not isinstance(self.request, tuple):
+            return round if self.request else None
+        missing = [name for name in self.request if not (isinstance(round, dict) and name in round)]
+        if missing:
+            raise ProblemError(f"request names the field {missing[0]!r}, but a round has {check.described(round)}")
+        return {name: round[name] for name in self.request}
 
     @property
     def constraints(self) -> int:
@@ -215,6 +234,16 @@ def _regularities(regularity) -> tuple[Regularity, ...]:
     if len({one.norm for one in regularities}) < len(regularities):
         raise ProblemError("regularity states one norm twice; give one Regularity per norm")
     return regularities
+
+
+def _fields(request) -> bool | tuple[str, ...]:
+    """Names of the fields of a round that make its request; or all (True) or none (False)."""
+    if isinstance(request, bool):
+        return request
+    names = (request,) if isinstance(request, str) else request
+    if not (isinstance(names, tuple | list) and names and all(isinstance(name, str) for name in names)):
+        raise ProblemError(f"request must be True, False, or names of fields of a round, got {request!r}")
+    return tuple(names)
 
 
 def _names(constraints) -> tuple[str, ...]:

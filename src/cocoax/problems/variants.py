@@ -100,6 +100,7 @@ def rescaled(instance: Instance, *, loss: Any = 1.0, constraint: Any = 1.0, geom
         None if old.constraint is None else _Function(old.constraint, units, units.constraint),
         constraints=old.names or 1,
         regularity=[_regularity(one, units) for one in old.regularity],
+        request=old.request,
     )
     expected = instance.expected_constraint
     return _Rescaled(
@@ -174,5 +175,6 @@ def waking(instance: Instance, *, after: int) -> Instance:
         _Awake(old.constraint),
         constraints=old.names,
         regularity=old.regularity,
+        request=old.request,
     )
     return Instance(problem, _Sleeping(instance.environment, jnp.asarray(after, jnp.int32)), None, None)

@@ -1,7 +1,6 @@
 """The past rounds of a session, as a game and as a table."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import jax
 import numpy as np
@@ -10,7 +9,7 @@ from ..errors import SessionError
 from ..games.game import Game
 from .copies import LearnerCopies
 from .schema import RoundSchema
-from .step import Observed, figures
+from .step import figures, outcome_of
 from .storage.events import Event
 
 
@@ -25,19 +24,13 @@ def game_of(events: Iterable[Event], copies: LearnerCopies, schema: RoundSchema 
             data.append(schema.unpack(event.round or b""))
     if keep_rounds and not data:
         raise SessionError("no round was observed yet; observe one first")
-    observed = Observed.of(np.frombuffer(b"".join(outcomes)).reshape(-1, figures(constraints)), constraints)
-    rounds = jax.tree.map(lambda *leaves: np.stack(leaves), *data) if keep_rounds else None
-    none: Any = np.asarray(-1)
-    return Game(
-        **observed._asdict(),
+    return Game.of(
+        outcome_of(np.frombuffer(b"".join(outcomes)).reshape(-1, figures(constraints)), constraints),
+        copies.problem.names,
         decision=copies.decisions[0],
-        average=None,
-        decisions=None,
-        rounds=rounds,
+        rounds=jax.tree.map(lambda *leaves: np.stack(leaves), *data) if keep_rounds else None,
         state=copies.state(),
-        bad_round=none,
         problem=copies.problem if keep_rounds else None,
-        names=copies.problem.names,
     )
 
 

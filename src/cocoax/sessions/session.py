@@ -10,7 +10,7 @@ from ..comparators.hindsight import hindsight
 from ..core import check, tree
 from ..errors import LearnerError, ProblemError, SessionError
 from ..games.game import Game
-from ..learners.base import AbstractLearner
+from ..learners.base import AbstractLearner, Outcome
 from ..problem.problem import Problem
 from . import packing
 from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, to_numpy
@@ -20,7 +20,7 @@ from .history import game_of, rows_of
 from .identity import signature
 from .replay import replay
 from .schema import RoundSchema
-from .step import Observed
+from .step import outcome_of
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 
 
@@ -75,6 +75,8 @@ class Session:
     ):
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
+        if problem.has_requests:
+            raise SessionError("a session decides before its round is seen; leave out Problem(request=...)")
         self.path = None if path is None else as_file(path)
         settings = late_settings(horizon, pending, copies, expires)
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
@@ -153,7 +155,7 @@ class Session:
             number += 1
         return str(number)
 
-    def observe(self, round, played=None, *, ticket: str | None = None) -> Observed:
+    def observe(self, round, played=None, *, ticket: str | None = None) -> Outcome:
         """Learn from a round; returns its outcome when the round is durable.
 
         `played` is the decision that was really played, if that was another one. A refused round changes nothing.
@@ -161,7 +163,7 @@ class Session:
         with self._lock:
             return self._observe([(round, played, ticket)], "round")[0]
 
-    def observe_many(self, rounds) -> list[Observed]:
+    def observe_many(self, rounds) -> list[Outcome]:
         """Learn from several rounds, oldest first, a list or a PyTree with a leading axis: from all, or none and raise.
 
         The same as `observe` for each, with one write to the disk. Not for late feedback.
@@ -184,7 +186,7 @@ class Session:
             round_data = packing.pack(round) if self._stores_rounds else None
             played_data = packing.pack(played) if self._stores_rounds and played is not None else None
             events.append(Event(OBSERVED, ticket, round_data, played_data, outcome.tobytes()))
-            outcomes.append(Observed.of(outcome, copies.constraints))
+            outcomes.append(outcome_of(outcome, copies.constraints))
         self._durable.commit(copies, events, schema)
         return outcomes
 

@@ -1,8 +1,10 @@
-"""One round of a session, compiled. States are kept flat: to take modules apart and together again costs more than a
-small round does."""
+"""One round of a session, compiled.
+
+States are kept flat: to take modules apart and put them together again costs more than a small round does.
+"""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,44 +13,36 @@ from jaxtyping import Array
 
 from ..core import tree
 from ..errors import LearnerError
+from ..games.loop import play_round
+from ..learners.base import Outcome
 
 
 def figures(constraints: int) -> int:
-    """How many a round has: loss, g, multiplier, LMO and gradient calls; finite, and the next state's checksum."""
+    """How many numbers a round has: those of its outcome, and two for the checksum of the next state."""
     return 6 + 2 * constraints
 
 
-class Observed(NamedTuple):
-    """What a round came to, or many of them: see `Game`."""
-
-    loss: Any
-    constraint: Any
-    multiplier: Any
-    lmo_calls: Any
-    gradient_calls: Any
-
-    @classmethod
-    def of(cls, found: np.ndarray, constraints: int) -> "Observed":
-        """From figures, one after the other in the last axis."""
-        both = 1 + 2 * constraints
-        values, multiplier = found[..., 1 : 1 + constraints], found[..., 1 + constraints : both]
-        calls = found[..., both : both + 2].astype(np.int64)
-        if found.ndim == 1:
-            return cls(float(found[0]), values, multiplier, int(calls[0]), int(calls[1]))
-        return cls(found[..., 0], values, multiplier, calls[..., 0], calls[..., 1])
+def outcome_of(numbers: Any, constraints: int) -> Outcome:
+    """One outcome, or several along leading axes, from the numbers that `compiled_step` packs into the last axis."""
+    both = 1 + 2 * constraints
+    calls = numbers[..., both : both + 2].astype(np.int64)
+    scalars = numbers[..., 0], calls[..., 0], calls[..., 1], numbers[..., both + 2].astype(bool)
+    loss, lmo_calls, gradient_calls, finite = (x.item() for x in scalars) if numbers.ndim == 1 else scalars
+    values, multiplier = numbers[..., 1 : 1 + constraints], numbers[..., 1 + constraints : both]
+    return Outcome(loss, values, multiplier, lmo_calls, gradient_calls, finite)
 
 
 @functools.lru_cache(maxsize=256)
 def compiled_step(structure, of_state):
     """`step(constants, state, round, played)`, for a (problem, learner) and states of these structures.
 
-    Returns the next state, its decision, and the figures, all in one array: whatever leaves a device costs a journey.
+    Returns the next state, its decision, and one array of all figures: each transfer from a device costs time.
     """
 
     @jax.jit
     def step(constants, leaves, round, played):
         problem, learner = jax.tree.unflatten(structure, constants)
-        state, outcome = learner.observe(problem, jax.tree.unflatten(of_state, leaves), round, played=played)
+        state, _, outcome = play_round(problem, learner, jax.tree.unflatten(of_state, leaves), round, played=played)
         decision = learner.decision(state)
         following, mark = _as_before(state, of_state, leaves), _mark((state, decision))
         found = (
@@ -61,7 +55,7 @@ def compiled_step(structure, of_state):
             mark >> 16,
             mark & 0xFFFF,
         )
-        dtype = jnp.promote_types(outcome.loss.dtype, jnp.float32)  # halves of the checksum need 16 bits
+        dtype = jnp.promote_types(jnp.result_type(outcome.loss), jnp.float32)  # halves of the checksum need 16 bits
         return following, decision, jnp.concatenate([jnp.ravel(each).astype(dtype) for each in found])
 
     return step

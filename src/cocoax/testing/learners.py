@@ -99,7 +99,7 @@ def _with_round(rounds, t, new):
 
 def _saying(problem, **changes) -> Problem:
     """A new problem, equal but for the changes."""
-    fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad")
+    fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad", "request")
     given = {name: getattr(problem, name) for name in fields}
     return Problem(**({**given, "constraints": problem.names or 1} | changes))
 

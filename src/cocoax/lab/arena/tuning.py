@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import tree
+from ...games.game import Game
 from ...learners.base import AbstractLearner
 from ..run import batch
 from ..sources import Drawn, as_source, learner_key
@@ -76,22 +77,15 @@ class Tuner:
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *made)
         games = jax.tree.map(lambda *leaves: jnp.stack(leaves), *self.games[seeds])
         played = _play_all(stacked, *games, jnp.asarray(self.horizon, jnp.int32), batch.capacity_of(self.horizon))
-        loss, constraint = (np.asarray(each, np.float64)[:, :, : self.horizon] for each in played[:2])
-        finite = np.asarray(played[2])[:, :, : self.horizon].all((1, 2))
-        against = self.comparators[seeds]
-        regret = loss.sum(2) - np.stack([best.value for best in against])
-        price = np.stack([best.multiplier for best in against])
-        scores = regret + (price * np.maximum(constraint.sum(2), 0)).sum(2)
-        return np.where(finite, scores.mean(1), np.inf)
+        outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, 0, : self.horizon], played)
+        game = Game.of(outcomes, self.games[0][0].names)  # (points, seeds, rounds)
+        comparators = jax.tree.map(lambda *leaves: np.stack(leaves), *self.comparators[seeds])
+        return np.where((game.bad_round < 0).all(1), game.score(comparators)[..., -1].mean(1), np.inf)
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
 def _play_all(learners, problems, rounds, keys, horizon, capacity):
-    def play(learner):
-        outcomes = batch._play(problems, learner, rounds, keys, horizon[None], capacity)
-        return outcomes.loss[:, 0], outcomes.constraint[:, 0], outcomes.finite[:, 0]
-
-    return jax.vmap(play)(learners)
+    return jax.vmap(lambda learner: batch.play_all(problems, learner, rounds, keys, horizon[None], capacity))(learners)
 
 
 def _units(drawn: Drawn) -> Units:

@@ -1,10 +1,12 @@
 """What is kept of a game and of its comparator: figures of the last round, and curves of some rounds."""
 
+import jax
 import numpy as np
 import polars as pl
 
 from ...comparators.hindsight import Comparator
-from ..run.batch import Record
+from ...games.game import Game
+from ..run.batch import Played
 
 MARKS = 60  # rounds that a curve keeps at most
 GAME = ["problem", "learner", "horizon", "seed"]
@@ -56,9 +58,10 @@ def stored_comparator(row) -> Comparator | str:
     return Comparator(np.zeros(0), loss, np.zeros((len(loss), len(multiplier))), value, lower, multiplier)
 
 
-def game_rows(keys, record: Record, comparators) -> pl.DataFrame:
+def game_rows(keys, played: Played, comparators) -> pl.DataFrame:
     """A row for each game."""
-    rows = [_game_row(key, record, i, against) for i, (key, against) in enumerate(zip(keys, comparators))]
+    games = [jax.tree.map(lambda leaf, i=i: leaf[i], played.games) for i in range(len(keys))]
+    rows = [_game_row(*game, played.seconds) for game in zip(keys, games, comparators)]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
@@ -86,33 +89,31 @@ def seconds(stored: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by(GAME[:-1], maintain_order=True).agg(pl.col("seconds").median())
 
 
-def _game_row(key, record: Record, i, against):
-    loss, constraint, multiplier = record.loss[i], record.constraint[i], record.multiplier[i]
-    at = marks(len(loss)) - 1
-    violation, hard = np.cumsum(constraint, axis=0), np.cumsum(np.maximum(constraint, 0), axis=0)
-    known = isinstance(against, Comparator)
-    regret = np.cumsum(loss - against.loss) if known else np.full(len(loss), np.nan)
-    price = against.multiplier if known else np.zeros(constraint.shape[1])
-    worst = violation.max(axis=1, initial=-np.inf) if violation.shape[1] else np.zeros(len(loss))
-    largest = multiplier.max(axis=1, initial=0.0)
-    gap = float(against.value - against.lower_bound) if known else np.nan
+def _game_row(key, game: Game, comparator: Comparator | str, seconds):
+    known = isinstance(comparator, Comparator)
+    unknown = np.full(len(game.loss), np.nan)
+    regret, score = (game.regret(comparator), game.score(comparator)) if known else (unknown, unknown)
+    gap = float(comparator.value - comparator.lower_bound) if known else np.nan
+    worst = game.violation().max(axis=1) if game.names else np.zeros(len(game.loss))
+    largest = np.max(game.multiplier, axis=1, initial=0.0)
+    at = marks(len(game.loss)) - 1
     return {
         "key": key,
         "regret": regret[-1],
         "regret_upper": regret[-1] + gap,
         "violation": worst[-1],
-        "hard_violation": hard[-1].max(initial=0.0),
-        "score": regret[-1] + price @ np.maximum(violation[-1], 0),
-        "loss": loss.sum(),
-        "multiplier": multiplier.max(initial=0.0),
-        "lmo_calls": record.lmo_calls[i].mean(),
-        "gradient_calls": record.gradient_calls[i].mean(),
-        "comparator": float(against.value) if known else np.nan,
+        "hard_violation": game.hard_violation()[-1].max(initial=0.0),
+        "score": score[-1],
+        "loss": game.loss.sum(),
+        "multiplier": largest.max(),
+        "lmo_calls": game.lmo_calls.mean(),
+        "gradient_calls": game.gradient_calls.mean(),
+        "comparator": float(comparator.value) if known else np.nan,
         "gap": gap,
-        "constraints": constraint.shape[1],
-        "bad_round": int(record.bad_round[i]),
+        "constraints": len(game.names),
+        "bad_round": int(game.bad_round),
         "reason": None,
-        "seconds": record.seconds,
+        "seconds": seconds,
         "round_curve": (at + 1).tolist(),
         "regret_curve": regret[at].tolist(),
         "violation_curve": worst[at].tolist(),

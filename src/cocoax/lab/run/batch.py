@@ -12,8 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...games import loop
+from ...games.game import Game
 from ...games.state import begin
-from ...learners.base import AbstractLearner, Horizon
+from ...learners.base import AbstractLearner, Horizon, Outcome
 from ..sources import Drawn, learner_key
 from .devices import by_device, placed, spread
 
@@ -24,15 +26,10 @@ SHORT = 1000  # rounds: a search for the fastest kernels would take longer than 
 _SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
 
-class Record(NamedTuple):
-    """What games came to, as NumPy arrays of float64 with a leading axis of games, and T rounds."""
+class Played(NamedTuple):
+    """Games of one call, and what they took."""
 
-    loss: np.ndarray  # (games, T)
-    constraint: np.ndarray  # (games, T, m)
-    multiplier: np.ndarray  # (games, T, m)
-    lmo_calls: np.ndarray  # (games, T)
-    gradient_calls: np.ndarray  # (games, T)
-    bad_round: np.ndarray  # (games,): the first that was not finite, or -1
+    games: Game  # NumPy arrays with a leading axis of games; losses, constraints and multipliers in float64
     seconds: float  # a game and round, without compilation
 
 
@@ -78,15 +75,15 @@ class Batch:
         alike = len({_form(game) for game in games}) == 1
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
 
-    def play(self, learner: AbstractLearner, horizon: int) -> Record:
+    def play(self, learner: AbstractLearner, horizon: int) -> Played:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
         return self.play_together(learner, [horizon])[0]
 
-    def play_together(self, learner: AbstractLearner, horizons: list[int], turn=contextlib.nullcontext) -> list[Record]:
+    def play_together(self, learner: AbstractLearner, horizons: list[int], turn=contextlib.nullcontext) -> list[Played]:
         """The same for several horizons of one capacity, when it is this process's turn."""
         self._check(learner)
         parts = [_call(learner, part, horizons, turn) for part in self._parts]
-        return [_joined(records) for records in zip(*parts)]
+        return [_joined(played) for played in zip(*parts)]
 
     def _check(self, learner):
         for problem in self._problems:
@@ -109,9 +106,9 @@ def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> C
     return program.compiled
 
 
-def _joined(records) -> Record:
-    *arrays, seconds = zip(*records)
-    return Record(*map(np.concatenate, arrays), seconds=float(np.mean(seconds)))
+def _joined(parts) -> Played:
+    games, seconds = zip(*parts)
+    return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
 
 
 def _form(games):
@@ -139,29 +136,22 @@ def _prepared(learner, part, horizons):
     return _found(*_form(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
 
 
-def _call(learner, part, horizons, turn) -> list[Record]:
+def _call(learner, part, horizons, turn) -> list[Played]:
     compiled, arguments = _prepared(learner, part, horizons)
     with turn():
         began = time.perf_counter()
         outcomes = jax.block_until_ready(compiled(*arguments))
         seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
-    outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[: part.number], outcomes)
+    outcomes = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number], outcomes)
+    names = part.games[0].names
     return [
-        _record(jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], outcomes), seconds) for i, T in enumerate(horizons)
+        Played(Game.of(jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], outcomes), names), seconds)
+        for i, T in enumerate(horizons)
     ]
 
 
-def _record(found, seconds) -> Record:
-    bad = ~found.finite
-    return Record(
-        loss=np.asarray(found.loss, np.float64),
-        constraint=np.asarray(found.constraint, np.float64),
-        multiplier=np.asarray(found.multiplier, np.float64),
-        lmo_calls=found.lmo_calls,
-        gradient_calls=found.gradient_calls,
-        bad_round=np.where(bad.any(1), bad.argmax(1), -1),
-        seconds=seconds,
-    )
+def _in_float64(leaf) -> np.ndarray:
+    return np.asarray(leaf, np.float64 if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf.dtype)
 
 
 class _Program:
@@ -174,7 +164,7 @@ class _Program:
     def trace(self):
         def play(games, shared):
             (problems, rounds, keys), (learner, horizons) = games, shared
-            return _play(problems, learner, rounds, keys, horizons, self._capacity)
+            return play_all(problems, learner, rounds, keys, horizons, self._capacity)
 
         with self._lock:
             if self._lowered is None and self._compiled is None:
@@ -210,32 +200,27 @@ def _fitted(leaf, capacity):
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
-def _play(problems, learner, rounds, keys, horizons, capacity):
+def play_all(problems, learner, rounds, keys, horizons, capacity) -> Outcome:
+    """Outcomes of all games, (games, horizons, rounds, ...); what follows a game's own horizon means nothing."""
     length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
 
     def first(problem, key, horizon):
         return begin(problem, learner, None, key, Horizon(horizon, capacity), None)
 
-    def observe(problem, rounds, state, t):
-        return learner.observe(problem, state, jax.tree.map(lambda leaf: leaf[t], rounds))
+    def step(problem, rounds, state, t):
+        state, _, outcome = loop.play_round(problem, learner, state, loop.at(rounds, t))
+        return state, outcome
 
-    def recorded(horizon, observe, state):
-        outcome = jax.eval_shape(observe, state, jax.ShapeDtypeStruct((), jnp.int32))[1]
-        record = jax.tree.map(lambda leaf: jnp.ones((length, *leaf.shape), leaf.dtype), outcome)
-
-        def one_round(t, carry):
-            state, outcome = observe(carry[0], t)
-            return state, jax.tree.map(lambda kept, new: kept.at[t].set(new), carry[1], outcome)
-
-        return jax.lax.fori_loop(jnp.int32(0), horizon, one_round, (state, record))[1]
+    def outcomes(horizon, step, state):
+        return loop.play_rounds(step, state, horizon, capacity=length)[1]
 
     def one(problem, rounds, key):
-        return recorded(horizons[0], functools.partial(observe, problem, rounds), first(problem, key, horizons[0]))
+        return outcomes(horizons[0], functools.partial(step, problem, rounds), first(problem, key, horizons[0]))
 
     if len(horizons) == 1:  # the same in all games, so that block ends stay branches
         return jax.tree.map(lambda leaf: leaf[:, None], jax.vmap(one)(problems, rounds, keys))
-    # what follows a game's own horizon is never read; and a loop around all games is traced sooner than theirs
+    # one loop around all games is traced sooner than a loop in each
     states = jax.vmap(jax.vmap(first, (None, None, 0)), (0, 0, None))(problems, keys, horizons)
-    each = jax.vmap(jax.vmap(observe, (None, None, 0, None)), (0, 0, 0, None))
-    all_games = functools.partial(jax.jit(each), problems, rounds)
-    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), recorded(jnp.max(horizons), all_games, states))
+    of_all = jax.vmap(jax.vmap(step, (None, None, 0, None)), (0, 0, 0, None))
+    all_games = functools.partial(jax.jit(of_all), problems, rounds)
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), outcomes(jnp.max(horizons), all_games, states))
