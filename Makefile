@@ -14,7 +14,7 @@ run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a rep
 reproduce: $(RUNTIME)  ## the paper's experiment, whole
 	$(BIN)/cocoax reproduce --resume
 
-quick: lint  ## lint, types, and one case of every test; `make quick TESTS=tests/domains` for what you work on
+quick: lint  ## lint, types, and one case of every test but the heavy ones; TESTS=tests/domains for a part
 	$(BIN)/python -m pytest --quick $(TESTS)
 
 test: lint browser  ## lint, types, tests, doctests and examples; compiled for speed of compilation

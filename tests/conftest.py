@@ -1,9 +1,11 @@
 """Tests run in float64, with compilations kept between runs and the same hypothesis examples every time."""
 
+import gc
+import itertools
 import os
 from pathlib import Path
 
-# Most of the suite's time is compilation: these flags make it five times cheaper, and what is compiled once is kept.
+# Most of the suite's time is compilation: these flags make it four times cheaper, and what is compiled once is kept.
 # All are defaults, taken over by processes that tests start. XLA_FLAGS="" tests the programs that users run (make
 # test-all does); JAX_COMPILATION_CACHE_DIR=$(mktemp -d) times a run without a cache.
 os.environ.update(
@@ -13,6 +15,7 @@ os.environ.update(
         "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
         "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parent.parent / ".jax_cache"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",  # programs need not know which lines they come from
     }
     | os.environ
 )
@@ -26,24 +29,31 @@ jax.config.update("jax_enable_x64", True)
 hypothesis.settings.register_profile("cocoax", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("cocoax")
 
+gc.set_threshold(100_000, 50, 100)  # tracing makes many small objects, and little of it is garbage
+
 MOST_MAPPINGS = 20_000  # of the 65,530 that Linux allows a process
+HEAVY = Path(__file__).parent / "tools" / "heavy.txt"
+tests_run = itertools.count(1)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="the first case of every test function only (make quick)")
+    parser.addoption("--quick", action="store_true", help="one case of every test that is not heavy (make quick)")
 
 
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--quick"):
         return
-    seen, first, others = set(), [], []
+    seen, chosen, others = set(HEAVY.read_text().split()), [], []
     for item in items:
         function = item.nodeid.split("[")[0]
-        waits = item.get_closest_marker("slow") or item.get_closest_marker("heavy")
-        (others if waits or function in seen else first).append(item)
+        (others if function in seen or item.get_closest_marker("slow") else chosen).append(item)
         seen.add(function)
     config.hook.pytest_deselected(items=others)
-    items[:] = first
+    items[:] = chosen
+
+
+def pytest_collection_finish():
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -51,5 +61,5 @@ def few_programs_in_memory():
     """Every compiled program maps memory, and a process that runs out of mappings is killed: forget in time."""
     yield
     mappings = Path("/proc/self/maps")
-    if mappings.exists() and mappings.read_text().count("\n") > MOST_MAPPINGS:
+    if next(tests_run) % 20 == 0 and mappings.exists() and mappings.read_text().count("\n") > MOST_MAPPINGS:
         jax.clear_caches()
