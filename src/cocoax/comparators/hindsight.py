@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from ..core import check, tree
 from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError
-from ..problem.environment import Environment
+from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
 from .objective import Objective, each_round, float64
@@ -184,4 +184,4 @@ def _infeasible(objective, multiplier, bound):
 def _draw(problem, environment, horizon, key):
     if horizon is None or key is None:
         raise ProblemError("an Environment has no rounds of its own; give hindsight a horizon and a key")
-    return environment.draw(horizon, key, problem.domain.start())
+    return drawn_for(problem, environment, horizon, key)

@@ -71,6 +71,8 @@ def minimize(
     """
     check.instance(problem, Problem, ProblemError, "minimize needs a Problem first")
     check.instance(environment, Environment, ProblemError, "minimize draws its rounds from an Environment")
+    if problem.has_requests:
+        raise ProblemError("minimize returns one decision for all rounds; leave out Problem(request=...)")
     check.random_key(key, "minimize", ProblemError)
     samples, batches = (check.whole(n, name, ProblemError) for n, name in ((samples, "samples"), (batches, "batches")))
     confidence = check.scalar(confidence, "confidence", ProblemError)

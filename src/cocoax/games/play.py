@@ -160,13 +160,10 @@ def _check_finite(game, problem, learner, rounds, state):
         return
     if _is_a_point(problem.domain):
         raise ProblemError("the domain is a single point, so there is nothing to decide; play on a larger one")
-    decision = learner.decision(state)
-    if bad > 0:
-        before = rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[:bad], rounds)
-        decision = _play(problem, learner, before, state, bad, False, False).decision
-    if not bool(tree.all_finite(decision)):
+    if not bool(tree.all_finite(_decision_of_round(bad, problem, learner, rounds, state))):
+        causes = "the request, the domain's lmo" if problem.has_requests else "the domain's lmo"
         raise ProblemError(
-            f"round {bad}: the decision is not finite, although all was before; mend the domain's lmo or the Regularity"
+            f"round {bad}: the decision is not finite, although all was before; mend {causes} or the Regularity"
         )
     for name in ("loss", "constraint"):
         if not bool(jnp.isfinite(getattr(game, name)[bad]).all()):
@@ -175,6 +172,17 @@ def _check_finite(game, problem, learner, rounds, state):
         f"round {bad}: the gradient is not finite at a finite point; give another start=, or a loss and constraint "
         "that are differentiable there"
     )
+
+
+def _decision_of_round(t, problem, learner, rounds, state):
+    """The decision of round t, from the state before round 0: the game is played again."""
+
+    def part(first, last):
+        return rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[first:last], rounds)
+
+    if t > 0:
+        state = _play(problem, learner, part(0, t), state, t, False, False).state
+    return _play(problem, learner, part(t, t + 1), state, 1, True, False).decisions
 
 
 def _is_a_point(domain):

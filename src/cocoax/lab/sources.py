@@ -11,7 +11,7 @@ import numpy as np
 
 from ..comparators.hindsight import Comparator, hindsight
 from ..errors import ProblemError
-from ..problem.environment import Environment
+from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem
 from ..problems import Instance
 
@@ -48,7 +48,7 @@ class Source(eqx.Module):
         instance_key, rounds_key, _ = _keys(seed)
         if self.problem is not None:
             if isinstance(self.rounds, Environment):
-                rounds = self.rounds.draw(horizon, rounds_key, self.problem.domain.start())
+                rounds = drawn_for(self.problem, self.rounds, horizon, rounds_key)
             else:
                 rounds = self.rounds
             return Drawn(self.problem, rounds, None)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from ..core import check, tree
 from ..domains.base import Point
 from ..errors import ProblemError
-from .problem import Round
+from .problem import Problem, Round
 
 
 class Environment(eqx.Module):
@@ -40,8 +40,11 @@ class Environment(eqx.Module):
         """The state before the first round."""
 
     @abc.abstractmethod
-    def emit(self, state, decision: Point, key) -> tuple[Any, Round]:
-        """The next state, and the round that answers `decision`."""
+    def emit(self, state, decision: Point | None, key) -> tuple[Any, Round]:
+        """The next state, and the round that answers `decision`.
+
+        `decision` is None where the round, or a part of it, is seen before the decision (`Problem(request=...)`).
+        """
 
     def draw(self, horizon: int, key, decision: Point = None) -> Round:
         """`horizon` rounds with a leading axis, against one decision that never changes.
@@ -61,6 +64,11 @@ def _draw(environment, horizon, key, decision):
         return emitted(environment, state, decision, jax.random.fold_in(emit_key, t))
 
     return jax.lax.scan(one_round, environment.init(init_key), jnp.arange(horizon, dtype=jnp.int32))[1]
+
+
+def drawn_for(problem: Problem, environment: Environment, horizon: int, key) -> Round:
+    """Rounds drawn beforehand. If a round depends on the decision, that is the start, or None before a request."""
+    return environment.draw(horizon, key, None if problem.has_requests else problem.domain.start())
 
 
 def emitted(environment, state, decision, key) -> tuple[Any, Round]:

@@ -1,6 +1,6 @@
 """The problem: a domain, a loss, constraints, and their constants."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -109,7 +109,7 @@ class Problem(eqx.Module):
         regularity=None,
         loss_grad=None,
         constraint_grad=None,
-        request: bool | tuple[str, ...] = False,
+        request: bool | str | Sequence[str] = False,
     ):
         needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
         self.domain = check.instance(domain, AbstractDomain, ProblemError, needed)
@@ -134,7 +134,8 @@ class Problem(eqx.Module):
             return round if self.request else None
         missing = [name for name in self.request if not (isinstance(round, dict) and name in round)]
         if missing:
-            raise ProblemError(f"request names the field {missing[0]!r}, but a round has {check.described(round)}")
+            has = ", ".join(map(repr, round)) if isinstance(round, dict) else f"none, it is {check.described(round)}"
+            raise ProblemError(f"request names the field {missing[0]!r}, but a round's fields are {has}")
         return {name: round[name] for name in self.request}
 
     @property
@@ -241,7 +242,7 @@ def _fields(request) -> bool | tuple[str, ...]:
     if isinstance(request, bool):
         return request
     names = (request,) if isinstance(request, str) else request
-    if not (isinstance(names, tuple | list) and names and all(isinstance(name, str) for name in names)):
+    if not (isinstance(names, tuple | list) and names and all(isinstance(name, str) and name for name in names)):
         raise ProblemError(f"request must be True, False, or names of fields of a round, got {request!r}")
     return tuple(names)
 
