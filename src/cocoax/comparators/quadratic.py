@@ -4,7 +4,6 @@ import importlib
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
 
 clarabel: Any = importlib.import_module("clarabel")  # it has no type hints
 _TOLERANCE = 1e-13
@@ -16,6 +15,8 @@ def solve_quadratic(Q, c, positive, G, h, a=None):
 
     Q is positive semidefinite, and a strictly feasible point exists.
     """
+    from scipy.sparse import csc_array  # loaded only where it is used; jax brings it
+
     scale = max(np.abs(Q).max(initial=0.0), np.abs(c).max(initial=0.0), 1e-300)
     equalities = np.zeros((0, len(c))) if a is None else a[None]
     rows = np.concatenate([equalities, -np.eye(len(c))[:positive], G])
