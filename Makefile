@@ -6,7 +6,7 @@ INSTALLED := .venv/installed
 
 TESTS ?=
 
-.PHONY: run reproduce quick test test-all lint browser table bench clean
+.PHONY: run reproduce quick test test-all lint hooks browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick
@@ -28,6 +28,9 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyright
+
+hooks: $(INSTALLED)  ## lint before every commit
+	$(BIN)/pre-commit install
 
 browser:  ## Chromium, in which the tests open reports; where it cannot be had, those tests are skipped
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
