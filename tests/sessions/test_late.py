@@ -41,7 +41,7 @@ def test_copies_are_independent_learners(name, seed):
             which, number = waiting.pop(ticket)
             mine = late.observe(tools.a_round(number), ticket=ticket)
             yours = alone[which].observe(tools.a_round(number))
-            assert all(np.array_equal(*pair) for pair in zip(mine, yours, strict=True))
+            assert all(np.array_equal(*pair) for pair in zip(*map(jax.tree.leaves, (mine, yours)), strict=True))
     assert late.pending == tuple(waiting) and late.rounds == given - len(waiting)
     for mine, other in zip(late.state, alone, strict=True):
         assert all(np.array_equal(*pair) for pair in zip(*map(_plain_leaves, (mine, other.state)), strict=True))
