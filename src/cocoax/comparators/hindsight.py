@@ -56,11 +56,11 @@ class Comparator(eqx.Module):
     @classmethod
     def _given(cls, problem, rounds, x, axis):
         with jax.enable_x64(True):
-            problem, rounds, x = (float64(each) for each in (problem, rounds, x))
+            problem, rounds, x = (float64(part) for part in (problem, rounds, x))
             horizon = number_of_rounds(rounds)
             if axis == 0 and number_of_rounds(x) != horizon:
                 raise ProblemError(f"a path needs one point a round: {horizon} rounds, {number_of_rounds(x)} points")
-            loss, constraint = (np.asarray(each) for each in each_round(problem, rounds, x, axis))
+            loss, constraint = (np.asarray(values) for values in each_round(problem, rounds, x, axis))
         value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
         return cls(jax.tree.map(np.asarray, x), loss, constraint, value, np.asarray(-np.inf), none)
 
@@ -136,7 +136,7 @@ def hindsight(
 def _comparator(objective, solver):
     _, unravel = ravel_pytree(objective.start)
     x = unravel(jnp.asarray(solver.best.point))
-    loss, constraint = (np.asarray(each) for each in each_round(objective.problem, objective.rounds, x, None))
+    loss, constraint = (np.asarray(values) for values in each_round(objective.problem, objective.rounds, x, None))
     value, lower = np.asarray(loss.sum()), np.asarray(solver.lower * objective.horizon)
     if solver.best_violation <= solver.tol and solver.best.loss + solver.precision < solver.lower:
         raise ProblemError(

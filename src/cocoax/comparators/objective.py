@@ -52,7 +52,7 @@ class Objective:
 
     def measure(self, x, weights):
         answer = _measure(self.problem, self.rounds, self.expected, self.start, x, weights, self.benchmark)
-        loss, constraint, slope = (np.asarray(each) for each in answer)
+        loss, constraint, slope = (np.asarray(part) for part in answer)
         return Evaluation(x, float(loss), constraint, slope)
 
     def jacobian(self, x):

@@ -145,9 +145,9 @@ class ProximalStep:
             gap = slope @ (step.point - vertex)
             best, stale = (gap, 0) if gap < best else (best, stale + 1)
             proven = gap <= accuracy + 1e-13 * self.diameter * np.linalg.norm(slope) or stale > _PATIENCE
-            known = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.diameter
+            repeated = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.diameter
             vertices = vertices[weights > _UNUSED * weights.max()]
-            if proven or known or len(vertices) >= _MOST_VERTICES:
+            if proven or repeated or len(vertices) >= _MOST_VERTICES:
                 return vertices, step
             vertices = np.concatenate([vertices, vertex[None]])
 

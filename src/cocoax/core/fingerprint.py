@@ -40,8 +40,8 @@ def _feed(digest, part, seen, code):
 
     def feed(name, *inner):
         digest.update(f"{name}:{len(inner)};".encode())
-        for each in inner:
-            _feed(digest, each, seen, code)
+        for item in inner:
+            _feed(digest, item, seen, code)
 
     match part:
         case None | bool() | int() | float() | complex() | str() | bytes():
@@ -76,7 +76,7 @@ def _feed(digest, part, seen, code):
         case property() | staticmethod() | classmethod():
             feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
         case type():
-            own = {} if _installed(part) else {name: each for name, each in vars(part).items() if _tells(name, each)}
+            own = {} if _installed(part) else {name: value for name, value in vars(part).items() if _tells(name, value)}
             feed(f"class {former_module(part.__module__)}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
         case _ if hasattr(part, "__fingerprint__"):  # objects that also hold caches or counters
             feed(type(part).__qualname__, part.__fingerprint__())
@@ -119,22 +119,22 @@ def _globals(function):
     names, attributes, codes = set(), set(), [function.__code__]
     while codes:
         code = codes.pop()
-        names |= {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        names |= {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
         attributes |= set(code.co_names)
-        codes += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    found = {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
-    for name, value in list(found.items()):
+        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    used = {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    for name, value in list(used.items()):
         if isinstance(value, types.ModuleType) and not _is_installed(value.__name__):
-            found |= {f"{name}.{each}": vars(value)[each] for each in sorted(attributes & vars(value).keys())}
-    return found
+            used |= {f"{name}.{inner}": vars(value)[inner] for inner in sorted(attributes & vars(value).keys())}
+    return used
 
 
-def _tells(name, each) -> bool:
+def _tells(name, value) -> bool:
     """Whether an attribute of a class determines what the class does."""
-    return _is_code(each) or (not name.startswith("__") and isinstance(each, int | float | str | tuple | np.ndarray))
+    return _is_code(value) or (not name.startswith("__") and isinstance(value, int | float | str | tuple | np.ndarray))
 
 
-def _is_code(each) -> bool:
-    return isinstance(each, types.FunctionType | property | staticmethod | classmethod) or callable(
-        getattr(each, "__wrapped__", None)
+def _is_code(value) -> bool:
+    return isinstance(value, types.FunctionType | property | staticmethod | classmethod) or callable(
+        getattr(value, "__wrapped__", None)
     )

@@ -60,8 +60,8 @@ def exponent(p) -> float:
 def as_shape(shape) -> tuple[int, ...]:
     """A shape as a tuple of positive sizes; a number is one axis."""
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
-    shape = tuple(check.whole(each, "every size in a shape", DomainError) for each in sizes)
-    if any(each < 1 for each in shape):
+    shape = tuple(check.whole(size, "every size in a shape", DomainError) for size in sizes)
+    if any(size < 1 for size in shape):
         raise DomainError(f"every size in a shape must be at least 1, got {shape}")
     return shape
 
@@ -71,15 +71,15 @@ def as_labels(groups) -> np.ndarray:
     groups = _as_lists(groups)
     if not isinstance(groups, list) or len(groups) == 0:
         raise DomainError(f"groups must be lists of coordinates, like [[0, 1], [2]], got {check.described(groups)}")
-    if not any(isinstance(each, list) for each in groups):
-        labels = np.array([check.whole(each, "the label of a group", DomainError) for each in groups])
+    if not any(isinstance(group, list) for group in groups):
+        labels = np.array([check.whole(label, "the label of a group", DomainError) for label in groups])
         if set(labels.tolist()) != set(range(labels.max() + 1)):
             raise DomainError(f"the labels of groups must be 0, 1, ..., each used, got {check.described(groups)}")
         return labels
-    if not all(isinstance(each, list) for each in groups):
+    if not all(isinstance(group, list) for group in groups):
         raise DomainError(f"groups must be all lists of coordinates, or all labels, got {groups}")
-    lists = [[check.whole(each, "a coordinate in a group", DomainError) for each in group] for group in groups]
-    flat = [each for group in lists for each in group]
+    lists = [[check.whole(i, "a coordinate in a group", DomainError) for i in group] for group in groups]
+    flat = [i for group in lists for i in group]
     if not all(lists) or sorted(flat) != list(range(len(flat))):
         raise DomainError(
             f"groups must be nonempty and hold each of the coordinates 0, 1, ... exactly once, got {groups}"
@@ -93,7 +93,7 @@ def as_labels(groups) -> np.ndarray:
 def _as_lists(value):
     if isinstance(value, np.ndarray | jnp.ndarray):
         return value.tolist()
-    return [_as_lists(each) for each in value] if isinstance(value, list | tuple | range | set) else value
+    return [_as_lists(item) for item in value] if isinstance(value, list | tuple | range | set) else value
 
 
 def by_norm(value, name):

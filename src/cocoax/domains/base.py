@@ -225,10 +225,10 @@ _WRAPPERS = {name: of_points(name) for name in ("lmo", "support", "tangent", "co
 _WRAPPERS |= {"diameter": in_a_norm, "__init__": built}
 
 
-def _as_point(domain, given, what, may_be_infinite):
+def _as_point(domain, point, what, may_be_infinite):
     kind, shapes = type(domain).__name__, domain.shape
-    given = check.listed(given) if tree.is_shape(shapes) else given
-    leaves, structure = jax.tree.flatten(given)
+    point = check.listed(point) if tree.is_shape(shapes) else point
+    leaves, structure = jax.tree.flatten(point)
     expected, needed = jax.tree.flatten(shapes, is_leaf=tree.is_shape)
     if structure != needed:
         raise DomainError(f"a {what} for this {kind} must have the structure {needed}, got {structure}")

@@ -97,7 +97,7 @@ def minimize(
         values.append(here.value / samples)
         violations.append(here.constraint.mean(0))
         gaps.append((here.value - bound) / samples)
-    value, violation, gap = (_interval(np.stack(each), confidence) for each in (values, violations, gaps))
+    value, violation, gap = (_interval(np.stack(figures), confidence) for figures in (values, violations, gaps))
     return Solution(x, value, violation, gap, game)
 
 

@@ -110,14 +110,14 @@ def _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
     progress = Progress(state, None, None, None) if environment is None else state
     first = reveal(progress, 0)[1] if problem.has_requests else None
     zero = tree.zeros_like(loop.decide(problem, learner, progress.learner, first))
-    (progress, (total, _)), (outcomes, decisions, kept) = loop.play_rounds(step, (progress, (zero, zero)), length)
+    (progress, (total, _)), (outcomes, decisions, revealed) = loop.play_rounds(step, (progress, (zero, zero)), length)
     return Game.of(
         outcomes,
         problem.names,
         decision=None if problem.has_requests else learner.decision(progress.learner),
         average=tree.scale(1 / length, total),
         decisions=decisions,
-        rounds=kept,
+        rounds=revealed,
         state=progress.learner if environment is None else progress,
         problem=problem if keep_rounds else None,
     )

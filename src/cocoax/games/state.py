@@ -77,14 +77,14 @@ def _compare(problem, learner, environment, state):
 
     short, long = fresh(16), fresh(9999)
     who = type(learner).__name__
-    if _types(jax.tree.structure(state)) not in [_types(jax.tree.structure(each)) for each in (short, long)]:
+    if _types(jax.tree.structure(state)) not in [_types(jax.tree.structure(one)) for one in (short, long)]:
         raise LearnerError(f"state= does not belong to {who}; give the state of a game that it played on this problem")
     leaves = tree_leaves_with_path(state), jax.tree.leaves(short), jax.tree.leaves(long)
-    for (path, given), expected, other in zip(*leaves):
+    for (path, leaf), expected, other in zip(*leaves):
         depends_on_the_horizon = expected.shape != other.shape
-        if not (_is_key(given) or depends_on_the_horizon or given.shape == expected.shape):
+        if not (_is_key(leaf) or depends_on_the_horizon or leaf.shape == expected.shape):
             raise LearnerError(
-                f"state{keystr(path)} has shape {given.shape}, but {who} has {expected.shape} there on this problem; "
+                f"state{keystr(path)} has shape {leaf.shape}, but {who} has {expected.shape} there on this problem; "
                 "give the state of one game on it, and go on under vmap after vmap"
             )
 

@@ -67,8 +67,8 @@ class Study:
         self.sources = {str(name): as_source(name, problem) for name, problem in by_name(problems, "problem").items()}
         self.learners = {str(name): learner for name, learner in by_name(learners, "learner").items()}
         for name, learner in self.learners.items():
-            for each in learner.values() if isinstance(learner, Mapping) else [learner]:
-                check.instance(each, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
+            for one in learner.values() if isinstance(learner, Mapping) else [learner]:
+                check.instance(one, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
         self.horizons = {name: whole_numbers(of_problem(horizons, name), "horizons", 1) for name in self.sources}
         self.seeds = whole_numbers(seeds, "seeds", 0)
         self.tol = tol

@@ -160,7 +160,7 @@ def as_point(point, like, dtype, name):
             raise ProblemError(f"{name} must be a matrix of the domain, as its element(...) makes them, or a decision")
         return tree.astype(point, dtype)
     point = check.listed(point) if isinstance(like, jax.Array) else point
-    shape, expected = (jax.tree.map(jnp.shape, each) for each in (point, like))
+    shape, expected = (jax.tree.map(jnp.shape, one) for one in (point, like))
     if shape != expected:
         raise ProblemError(f"{name} must have the domain's shape {expected}, got {shape}")
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)

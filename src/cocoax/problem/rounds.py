@@ -33,7 +33,7 @@ def _check_kind(rounds):
         raise ProblemError(
             f"{type(rounds).__name__} has emit, but is no Environment; derive it from cocoax.Environment"
         )
-    if isinstance(rounds, list) and rounds and all(isinstance(each, dict) for each in rounds):
+    if isinstance(rounds, list) and rounds and all(isinstance(round, dict) for round in rounds):
         raise ProblemError(
             f"rounds are a list of {len(rounds)} dicts; stack them: jax.tree.map(lambda *a: jnp.stack(a), *rounds)"
         )

@@ -59,7 +59,7 @@ class _Rescaled(Instance):
     def comparator(self, rounds, **options):
         """That of the original, in the new units: the certificate does not depend on them."""
         best, units = self.original.comparator(rounds, **options), self.units
-        loss, constraint, geometry = (float(each) for each in (units.loss, units.constraint, units.geometry))
+        loss, constraint, geometry = (float(factor) for factor in (units.loss, units.constraint, units.geometry))
         return Comparator(
             jax.tree.map(lambda leaf: geometry * leaf, best.x),
             loss * best.loss,
@@ -88,7 +88,7 @@ def rescaled(instance: Instance, *, loss: Any = 1.0, constraint: Any = 1.0, geom
     for name, factor in (("loss", loss), ("constraint", constraint), ("geometry", geometry)):
         if not tree.is_traced(factor) and not 0 < check.scalar(factor, name, ProblemError) < float("inf"):
             raise ProblemError(f"{name} must be positive and finite, got {factor}")
-    units = _Units(*(jnp.asarray(each, float) for each in (loss, constraint, geometry)))
+    units = _Units(*(jnp.asarray(factor, float) for factor in (loss, constraint, geometry)))
     old = instance.problem
     if old.loss_grad is not None or old.constraint_grad is not None:
         raise ProblemError(

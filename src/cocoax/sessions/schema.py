@@ -86,7 +86,7 @@ def _schema_of(tree, name, depth=0) -> Any:
                 raise SessionError(f"{name} has a key that is not a string; give a dict with string keys")
             return {"dict": {key: _schema_of(tree[key], f"{name}[{key!r}]", depth + 1) for key in sorted(tree)}}
         case list() | tuple() if type(tree) in (list, tuple):
-            return {type(tree).__name__: [_schema_of(each, f"{name}[{i}]", depth + 1) for i, each in enumerate(tree)]}
+            return {type(tree).__name__: [_schema_of(part, f"{name}[{i}]", depth + 1) for i, part in enumerate(tree)]}
         case None:
             return {"list": [], "none": True}
         case leaf:
@@ -97,9 +97,9 @@ def _schema_of(tree, name, depth=0) -> Any:
 def _listed(tree) -> Any:
     """As `check.listed`, for any list."""
     try:
-        found = check.listed(tree)
-        is_bool = found is not tree and np.asarray(tree).dtype.kind == "b"
-        return np.asarray(tree) if is_bool else found
+        array = check.listed(tree)
+        is_bool = array is not tree and np.asarray(tree).dtype.kind == "b"
+        return np.asarray(tree) if is_bool else array
     except Exception:  # of any kind: JAX fails on lists that contain themselves and on keys without an order
         return tree
 
@@ -117,7 +117,7 @@ def _cast(schema, tree, name):
         if len(tree) > len(expected):
             unknown = next(key for key in tree if key not in expected)
             raise SessionError(f"{name} has an unknown field {packing.short(unknown)}; give {_listing(expected)}")
-        return {key: _cast(each, tree[key], f"{name}[{key!r}]") for key, each in expected.items()}
+        return {key: _cast(part, tree[key], f"{name}[{key!r}]") for key, part in expected.items()}
     if "none" in schema:
         if tree is not None:
             raise SessionError(f"{name} must be None as in the first round, got {packing.short(tree)}")
@@ -130,26 +130,26 @@ def _cast(schema, tree, name):
                     f"{name} must be a {kind.__name__} of {len(expected)} parts as in the first round, got "
                     f"{_counted(tree)}"
                 )
-            return kind(_cast(each, part, f"{name}[{i}]") for i, (each, part) in enumerate(zip(expected, tree)))
+            return kind(_cast(schema, part, f"{name}[{i}]") for i, (schema, part) in enumerate(zip(expected, tree)))
     return _cast_leaf(schema, tree, name)
 
 
 def _cast_leaf(schema, leaf, name):
     dtype, shape = jnp.dtype(schema["dtype"]), tuple(schema["shape"])
-    given = _as_array(leaf, name)
-    if given.shape != shape:
-        raise SessionError(f"{name} must have the shape {shape}, got {given.shape}")
+    values = _as_array(leaf, name)
+    if values.shape != shape:
+        raise SessionError(f"{name} must have the shape {shape}, got {values.shape}")
     whole_number = isinstance(leaf, int) and jnp.issubdtype(dtype, np.number)  # Python's have no width
-    fits = whole_number or np.can_cast(given.dtype, dtype, "same_kind")
-    if not fits or (given.dtype.kind == "b") != (dtype.kind == "b"):
-        raise SessionError(f"{name} must be of dtype {dtype}, as in the first round, got {given.dtype}; cast it")
+    fits = whole_number or np.can_cast(values.dtype, dtype, "same_kind")
+    if not fits or (values.dtype.kind == "b") != (dtype.kind == "b"):
+        raise SessionError(f"{name} must be of dtype {dtype}, as in the first round, got {values.dtype}; cast it")
     with np.errstate(all="ignore"):
-        array = given.astype(dtype)
+        array = values.astype(dtype)
     if jnp.issubdtype(dtype, jnp.inexact):
         if not np.isfinite(array).all():
-            what = "is too large for" if np.isfinite(given).all() else "holds NaN or infinity in"
+            what = "is too large for" if np.isfinite(values).all() else "holds NaN or infinity in"
             raise SessionError(f"{name} {what} {dtype}; correct that round or leave it out")
-    elif not np.array_equal(array, given):
+    elif not np.array_equal(array, values):
         raise SessionError(f"{name} does not fit into {dtype}; correct that round or leave it out")
     return array
 
@@ -162,8 +162,8 @@ def _as_array(leaf, name) -> np.ndarray:
     except Exception:  # of any kind: users' objects may raise anything
         array = np.asarray(None)
     if not check.is_numeric(array.dtype) or array.dtype.char in _NOT_IN_JAX or array.dtype.kind == "c":
-        given = packing.short(leaf)
-        raise SessionError(f"{name} must be a real number or an array of them, got {given}; give float(...)")
+        text = packing.short(leaf)
+        raise SessionError(f"{name} must be a real number or an array of them, got {text}; give float(...)")
     return array
 
 
@@ -181,13 +181,13 @@ def _count(schema, left, deeper):
         case _ if left[0] < 0 or deeper < 0:
             raise ValueError("too many parts")
         case {"dict": dict(parts)} if len(schema) == 1:
-            for each in parts.values():
-                _count(each, left, deeper - 1)
+            for part in parts.values():
+                _count(part, left, deeper - 1)
         case {"list": [], "none": True} if len(schema) == 2:
             pass
         case {"list": list(parts)} | {"tuple": list(parts)} if len(schema) == 1:
-            for each in parts:
-                _count(each, left, deeper - 1)
+            for part in parts:
+                _count(part, left, deeper - 1)
         case {"dtype": str(dtype), "shape": list(shape)} if len(schema) == 2:
             if not check.is_numeric(jnp.dtype(dtype)) or not all(type(n) is int and n >= 0 for n in shape):
                 raise ValueError("a wrong dtype or shape")

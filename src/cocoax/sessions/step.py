@@ -45,7 +45,7 @@ def compiled_step(structure, of_state):
         state, _, outcome = play_round(problem, learner, jax.tree.unflatten(of_state, leaves), round, played=played)
         decision = learner.decision(state)
         following, mark = _as_before(state, of_state, leaves), _mark((state, decision))
-        found = (
+        figures = (
             outcome.loss,
             outcome.constraint,
             outcome.multiplier,
@@ -56,7 +56,7 @@ def compiled_step(structure, of_state):
             mark & 0xFFFF,
         )
         dtype = jnp.promote_types(jnp.result_type(outcome.loss), jnp.float32)  # halves of the checksum need 16 bits
-        return following, decision, jnp.concatenate([jnp.ravel(each).astype(dtype) for each in found])
+        return following, decision, jnp.concatenate([jnp.ravel(figure).astype(dtype) for figure in figures])
 
     return step
 

@@ -98,11 +98,11 @@ class Restrict(AbstractDomain):
     def __init__(self, domain, index):
         self.domain = as_domain(domain)
         shapes, structure, indices = leaves_like(self.domain, index, "index")
-        kept = jax.tree.unflatten(structure, [None if each is None else 0 for each in indices])
-        picks = [(i, _places(shapes[i], each)) for i, each in enumerate(indices) if each is not None]
+        restricted = jax.tree.unflatten(structure, [None if index is None else 0 for index in indices])
+        picks = [(i, _places(shapes[i], index)) for i, index in enumerate(indices) if index is not None]
         if not sum(places.size for _, places in picks):
             raise DomainError("index must keep at least one coordinate, got none")
-        self.selection = _Selection(domain.shape, jax.tree.structure(kept), picks)
+        self.selection = _Selection(domain.shape, jax.tree.structure(restricted), picks)
 
     @property
     def shape(self):
@@ -173,7 +173,7 @@ class Embed(AbstractDomain):
         self.domain = as_domain(domain)
         shapes, structure, indices = leaves_like(self.domain, index, "index")
         whole = as_shape(shape)
-        picks = [(0, _places(whole, each)) for each in indices]
+        picks = [(0, _places(whole, index)) for index in indices]
         for old, (_, places) in zip(shapes, picks):
             if old != places.shape:
                 raise DomainError(f"index must select the domain's shape {old}, got {places.shape}")

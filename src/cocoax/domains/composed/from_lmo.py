@@ -126,9 +126,9 @@ def _try_out(domain):
 
 def _fit(point, direction, asarray):
     """The point with the direction's dtypes, if it has the direction's shapes."""
-    given, expected = (jax.tree.map(jnp.shape, node) for node in (point, direction))
-    if given != expected:
-        raise DomainError(f"fn must return a point of shape {expected}, like start, got {given}")
+    shape, expected = (jax.tree.map(jnp.shape, node) for node in (point, direction))
+    if shape != expected:
+        raise DomainError(f"fn must return a point of shape {expected}, like start, got {shape}")
     if any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(point)):
         raise DomainError("fn must return real numbers, got complex ones")
     return jax.tree.map(lambda leaf, like: asarray(leaf, dtype=like.dtype), point, direction)

@@ -56,7 +56,7 @@ class LinearImage(AbstractDomain):
 
     def __init__(self, domain, linear, *, norm=None):
         self.domain = as_domain(domain)
-        is_function = callable(linear) or (isinstance(linear, tuple) and any(callable(each) for each in linear))
+        is_function = callable(linear) or (isinstance(linear, tuple) and any(callable(part) for part in linear))
         self.linear = (_Functions if is_function else _Matrix).build(self.domain, linear)
         self.norms = self.linear.norms() | ({} if norm is None else by_norm(norm, "norm"))
 

@@ -55,8 +55,8 @@ class Product(AbstractDomain):
         return self._map(lambda block: block.start())
 
     def inradius(self):
-        known = [each for each in (block.inradius() for block in self._leaves()) if each is not None]
-        return functools.reduce(jnp.minimum, known) if len(known) == len(self._leaves()) else None
+        radii = [radius for radius in (block.inradius() for block in self._leaves()) if radius is not None]
+        return functools.reduce(jnp.minimum, radii) if len(radii) == len(self._leaves()) else None
 
     def inner(self, point):
         return self._map(lambda block, part: block.inner(part), point)

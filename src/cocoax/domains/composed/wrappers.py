@@ -181,11 +181,11 @@ class Cached(_Wrapper):
 
         dtype = tree.dtype(direction)
         values = jax.vmap(lambda vertex: vertex.dot(unit))(guess.vertices)
-        distances = jax.vmap(lambda known: _distance_to_ray(unit, known))(guess.directions)
+        distances = jax.vmap(lambda stored: _distance_to_ray(unit, stored))(guess.directions)
         best = jnp.argmin(values)
         gap = values[best] - jnp.max(values - width(self.domain).astype(dtype) * distances)
         rounding = 16 * jnp.finfo(dtype).eps
-        known = gap <= (self.tolerance.astype(dtype) + rounding) * width(self.domain).astype(dtype)
+        is_answer = gap <= (self.tolerance.astype(dtype) + rounding) * width(self.domain).astype(dtype)
 
         def recall():
             return eqx.tree_at(lambda g: g.answer, guess, jax.tree.map(lambda leaf: leaf[best], guess.vertices))
@@ -199,7 +199,7 @@ class Cached(_Wrapper):
             following = (guess.oldest + 1) % self.size
             return Remembered(answer, put(guess.vertices, answer), put(guess.directions, unit), following)
 
-        return jax.lax.cond(known, recall, replace)
+        return jax.lax.cond(is_answer, recall, replace)
 
     def vertex(self):
         return self._remember_only(self.domain.vertex(), tree.zeros_like(self.start()))
@@ -211,6 +211,6 @@ class Cached(_Wrapper):
         return Remembered(vertex, vertices, directions, jnp.zeros((), jnp.int32))
 
 
-def _distance_to_ray(unit, known):
-    """min |unit - a known| over a >= 0, for a unit vector or zero."""
-    return tree.norm(tree.sub(unit, tree.scale(jnp.maximum(tree.dot(unit, known), 0), known)))
+def _distance_to_ray(unit, ray):
+    """min |unit - a ray| over a >= 0, for a unit vector or zero."""
+    return tree.norm(tree.sub(unit, tree.scale(jnp.maximum(tree.dot(unit, ray), 0), ray)))

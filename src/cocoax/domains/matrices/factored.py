@@ -80,7 +80,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
             return made
         if left is None or right is None:
             raise DomainError("element takes left and right together, or neither")
-        left, right = (jnp.atleast_2d(jnp.asarray(each, float)) for each in (left, right))
+        left, right = (jnp.atleast_2d(jnp.asarray(factor, float)) for factor in (left, right))
         if (len(left), *self.sizes) != (len(right), left.shape[1], right.shape[1]):
             shapes = f"(k, {self.sizes[0]}) and (k, {self.sizes[1]})"
             raise DomainError(f"left and right must have the shapes {shapes}, got {left.shape} and {right.shape}")
@@ -161,7 +161,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
         """The singular values; only of a matrix without values, or of a small one."""
         if x.values is None or not (tree.is_traced(x.values) or np.any(np.asarray(x.values))):
             left, weights, right = x.joined()
-            upper, other = (jnp.linalg.qr(each.T, mode="r") for each in (left, right))
+            upper, other = (jnp.linalg.qr(factor.T, mode="r") for factor in (left, right))
             return jnp.linalg.svd((upper * weights) @ other.T, compute_uv=False)
         if min(self.sizes) > _SMALL:
             raise undecided(self)
@@ -195,10 +195,10 @@ def _as_pattern(entries, shape) -> Pattern:
         entries = ((), ())
     if not isinstance(entries, tuple | list) or len(entries) != 2:
         raise DomainError(f"entries must be (rows, columns), two vectors of numbers, got {check.described(entries)}")
-    rows, columns = (np.asarray(each) for each in entries)
+    rows, columns = (np.asarray(indices) for indices in entries)
     if rows.shape != columns.shape or rows.ndim != 1:
         raise DomainError(f"entries must be two vectors of one length, got shapes {rows.shape} and {columns.shape}")
-    if rows.size and not all(np.issubdtype(each.dtype, np.integer) for each in (rows, columns)):
+    if rows.size and not all(np.issubdtype(indices.dtype, np.integer) for indices in (rows, columns)):
         raise DomainError(f"entries must be whole numbers, got {rows.dtype} and {columns.dtype}")
     for name, index, size in zip(("rows", "columns"), (rows, columns), shape):
         if index.size and not 0 <= index.min() <= index.max() < size:

@@ -116,10 +116,10 @@ class NuclearNormBall(AbstractSingular):
         with jax.default_matmul_precision("highest"):
             first = unit(jax.random.normal(key, matrix.shape[1:], matrix.dtype))
             _, square = ritz_range(lambda x: (matrix @ x) @ matrix, first, steps)
-        known = jnp.sqrt(jnp.maximum(square, 0))  # at most the largest singular value
-        largest = known / jnp.sqrt(1 - ritz_gap(first.size, steps, failure)).astype(known.dtype)
-        radius = self.radius.astype(known.dtype)
-        return relative_gap(vertex.dot(direction) + radius * largest, radius * known)
+        ritz = jnp.sqrt(jnp.maximum(square, 0))  # at most the largest singular value
+        largest = ritz / jnp.sqrt(1 - ritz_gap(first.size, steps, failure)).astype(ritz.dtype)
+        radius = self.radius.astype(ritz.dtype)
+        return relative_gap(vertex.dot(direction) + radius * largest, radius * ritz)
 
 
 class _AbstractTrace(AbstractSymmetric):
@@ -180,8 +180,8 @@ class _AbstractTrace(AbstractSymmetric):
         # each end is missed by at most gap * (the true distance of the ends), with half of the failures
         gap = ritz_gap(self.n, steps, failure / 2).astype(direction.dtype)
         beyond = jnp.where(gap < 0.5, gap / (1 - 2 * gap) * (highest - lowest), jnp.inf)
-        bound, known = (self._total(value) * value for value in (lowest - beyond, lowest))
-        largest = jnp.maximum(-known, self._total(-highest) * highest)
+        bound, reached = (self._total(value) * value for value in (lowest - beyond, lowest))
+        largest = jnp.maximum(-reached, self._total(-highest) * highest)
         return relative_gap(vertex.dot(direction) - bound, largest)
 
 

@@ -50,19 +50,19 @@ class AbstractOverEdges(AbstractDomain):
         return [(self.graph.names[tail], self.graph.names[head]) for tail, head in zip(*ends)]
 
 
-def as_graph(given: Any, *, directed, otherwise=None) -> Graph:
+def as_graph(source: Any, *, directed, otherwise=None) -> Graph:
     """A graph from an array of edges, from a SciPy sparse adjacency matrix (one edge for each nonzero entry, row by
     row; if undirected, for each pair of entries) or from a NetworkX graph (edges in its order).
 
     The nodes of an array are the numbers that its edges use; those of the others may also have no edge. `otherwise`
     is what to do with a NetworkX graph of the other kind.
     """
-    if hasattr(given, "is_directed"):
-        edges, names = _from_networkx(given, directed, otherwise)
-    elif hasattr(given, "tocsr"):
-        edges, names = _from_sparse(given, directed)
+    if hasattr(source, "is_directed"):
+        edges, names = _from_networkx(source, directed, otherwise)
+    elif hasattr(source, "tocsr"):
+        edges, names = _from_sparse(source, directed)
     else:
-        edges, names = _from_array(given)
+        edges, names = _from_array(source)
     if len(edges) == 0:
         raise DomainError("a graph needs at least one edge, got none")
     loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
@@ -83,9 +83,9 @@ def reachable(tails, heads, nodes, source) -> np.ndarray:
     return seen
 
 
-def _from_array(given):
+def _from_array(pairs):
     try:
-        edges = np.asarray(given)
+        edges = np.asarray(pairs)
     except ValueError:  # lists of unequal lengths
         raise DomainError("edges must be pairs (tail, head), got lists of unequal lengths") from None
     if edges.size == 0:

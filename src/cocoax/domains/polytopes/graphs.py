@@ -75,8 +75,8 @@ class ShortestPath(AbstractOverEdges):
         lengths = jnp.append(rescale(direction)[0], jnp.inf)
         tails, heads = jnp.append(self.graph.tails, self.source), jnp.append(self.graph.heads, nodes)
 
-        def reach(known, edges):
-            distance, arrival = known
+        def reach(nodes, edges):
+            distance, arrival = nodes
             through, at = distance[tails[edges]] + lengths[edges], heads[edges]
             distance = distance.at[at].min(through)
             return (distance, arrival.at[at].min(jnp.where(through == distance[at], edges, m))), None
@@ -185,13 +185,13 @@ class MultiCommodityFlow(AbstractHosted, AbstractOverEdges):
         self.widths = jnp.asarray(self.oracle.diameters())
 
 
-def _as_commodities(given):
-    is_list = isinstance(given, list | tuple | np.ndarray)
-    if not is_list or not all(isinstance(each, list | tuple | np.ndarray) and len(each) == 3 for each in given):
-        raise DomainError(f"commodities must be a list of (source, sink, value), got {check.described(given)}")
-    if len(given) == 0:
+def _as_commodities(commodities):
+    is_list = isinstance(commodities, list | tuple | np.ndarray)
+    if not is_list or not all(isinstance(one, list | tuple | np.ndarray) and len(one) == 3 for one in commodities):
+        raise DomainError(f"commodities must be a list of (source, sink, value), got {check.described(commodities)}")
+    if len(commodities) == 0:
         raise DomainError("a multi-commodity flow needs at least one commodity, got none")
-    return given
+    return commodities
 
 
 def _ends(graph: Graph, source, sink):

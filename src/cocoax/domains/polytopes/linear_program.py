@@ -223,7 +223,7 @@ def model_of(matrix, rows, bounds, whole=None):
     program.a_matrix_.value_ = matrix.data
     if whole is not None:
         kinds = highspy.HighsVarType
-        program.integrality_ = [kinds.kInteger if each else kinds.kContinuous for each in whole]
+        program.integrality_ = [kinds.kInteger if is_whole else kinds.kContinuous for is_whole in whole]
     if model.passModel(program) == highspy.HighsStatus.kError:
         raise DomainError("HiGHS refused the constraints: lower bounds must be below inf, and upper ones above -inf")
     return model

@@ -43,7 +43,7 @@ def _implied(matrix, rows, bounds):
     def others(terms, infinite):
         finite = np.isfinite(terms)
         terms = np.where(finite, terms, 0)
-        sums, missing = (np.bincount(i, each, matrix.shape[0])[i] - each for each in (terms, ~finite))
+        sums, missing = (np.bincount(i, values, matrix.shape[0])[i] - values for values in (terms, ~finite))
         return np.where(missing == 0, sums, infinite)
 
     for _ in range(_PASSES):

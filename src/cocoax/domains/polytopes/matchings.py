@@ -170,9 +170,9 @@ class _Blossom:
         weights = np.rint(-direction.astype(float) / (scale or 1) * 2.0**50).astype(int).tolist()
         graph = self.networkx.Graph()
         graph.add_weighted_edges_from((*edge, weight) for edge, weight in zip(self.edges, weights))
-        found = self.networkx.max_weight_matching(graph, maxcardinality=self.perfect)
+        matching = self.networkx.max_weight_matching(graph, maxcardinality=self.perfect)
         point = np.zeros(len(self.edges))
-        point[[self.edges[frozenset(edge)] for edge in found]] = 1
+        point[[self.edges[frozenset(edge)] for edge in matching]] = 1
         return point
 
     def _odd_deficit(self, x):

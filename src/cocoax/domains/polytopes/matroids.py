@@ -39,11 +39,11 @@ class PartitionMatroid(AbstractDomain):
     def __init__(self, groups, ranks):
         labels = as_labels(groups)
         sizes = np.bincount(labels)
-        found = check.real(ranks, "ranks", DomainError)
-        if found.shape != sizes.shape or np.any(found != np.round(found)):
+        numbers = check.real(ranks, "ranks", DomainError)
+        if numbers.shape != sizes.shape or np.any(numbers != np.round(numbers)):
             given = check.described(ranks)
             raise DomainError(f"ranks must be one whole number for each of {len(sizes)} groups, got {given}")
-        ranks = found.astype(int)
+        ranks = numbers.astype(int)
         for group, (rank, size) in enumerate(zip(ranks, sizes)):
             if not 0 <= rank <= size:
                 raise DomainError(f"the rank of group {group} must lie between 0 and its size {size}, got {rank}")
@@ -73,8 +73,8 @@ class PartitionMatroid(AbstractDomain):
     def contains(self, x, tol=1e-6):
         sums = jax.ops.segment_sum(x, self.labels, self.ranks.size)
         ranks = self.ranks.astype(x.dtype)
-        kept = jnp.all(jnp.abs(sums - ranks) <= tol * jnp.maximum(ranks, 1))
-        return kept & jnp.all((x >= -tol) & (x <= 1 + tol))
+        sums_match = jnp.all(jnp.abs(sums - ranks) <= tol * jnp.maximum(ranks, 1))
+        return sums_match & jnp.all((x >= -tol) & (x <= 1 + tol))
 
     def project(self, x):
         """The groups one by one, at the price of a sort of all coordinates for each."""

@@ -133,4 +133,4 @@ def _falls(games):
     if ends[0]["horizon"][0] == ends[1]["horizon"][0] or len(pairs) < 2:
         return False
     figures = (pairs["score"] - pairs["score_first"]).to_numpy(), pairs["score"].to_numpy()
-    return any(each.mean() + statistics.half_width(np.std(each, ddof=1), len(each)) < 0 for each in figures)
+    return any(figure.mean() + statistics.half_width(np.std(figure, ddof=1), len(figure)) < 0 for figure in figures)

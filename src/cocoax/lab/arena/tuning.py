@@ -40,11 +40,11 @@ def tuned() -> dict[str, dict[str, dict]]:
 
 def rivals(most: int) -> dict[str, dict[str, AbstractLearner]]:
     """By family and problem: on each problem the `most` families that did best when they were tuned."""
-    found: dict[str, dict[str, AbstractLearner]] = {family: {} for family in FAMILIES}
+    by_family: dict[str, dict[str, AbstractLearner]] = {family: {} for family in FAMILIES}
     for problem, results in tuned().items():
         for family in sorted(results, key=lambda family: results[family]["score"])[:most]:
-            found[family][problem] = FAMILIES[family].make(**results[family]["numbers"])
-    return {f"{family}, tuned": each for family, each in found.items() if each}
+            by_family[family][problem] = FAMILIES[family].make(**results[family]["numbers"])
+    return {f"{family}, tuned": learners for family, learners in by_family.items() if learners}
 
 
 class Tuner:
@@ -55,8 +55,8 @@ class Tuner:
     ):
         self.horizon, self.thin, self.screened, self.finalists = horizon, thin, screened, finalists
         drawn = [as_source(name, make).draw(seed, horizon) for seed in seeds]
-        self.comparators = [each.comparator(horizon, TOLERANCE) for each in drawn]
-        self.games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
+        self.comparators = [game.comparator(horizon, TOLERANCE) for game in drawn]
+        self.games = [(game.problem, game.rounds, learner_key(seed)) for game, seed in zip(drawn, seeds)]
         self.units = _units(drawn[0])
 
     def tune(self, family: Family) -> Tuned:
@@ -101,6 +101,6 @@ def _units(drawn: Drawn) -> Units:
         return tree.norm(loss) / number**0.5, tree.norm(constraint) / (number * drawn.problem.constraints) ** 0.5
 
     number = len(jax.tree.leaves(drawn.rounds)[0])
-    loss, constraint = (float(each) for each in root_mean_squares(drawn.rounds))
+    loss, constraint = (float(size) for size in root_mean_squares(drawn.rounds))
     width = float(domain.diameter(2))
     return Units(width / loss, loss / (width * constraint**2))

@@ -67,10 +67,10 @@ def reference(line: Line, exponent: float) -> tuple[np.ndarray, np.ndarray] | No
 
 def ticks(horizons, most: int = 6) -> list[int]:
     """At most so many of them, evenly spread on a logarithmic scale, the first and the last among them."""
-    found = np.unique(horizons)
-    wanted = np.linspace(np.log(found[0]), np.log(found[-1]), most)
-    near = np.abs(np.log(found)[:, None] - wanted).argmin(0)
-    return found.tolist() if len(found) <= most else found[np.unique(near)].tolist()
+    distinct = np.unique(horizons)
+    wanted = np.linspace(np.log(distinct[0]), np.log(distinct[-1]), most)
+    near = np.abs(np.log(distinct)[:, None] - wanted).argmin(0)
+    return distinct.tolist() if len(distinct) <= most else distinct[np.unique(near)].tolist()
 
 
 def shade(drawn) -> float:

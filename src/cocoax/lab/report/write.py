@@ -59,7 +59,7 @@ def write_report(
     by_problem = {name: data.of_problem(name) for name in study.sources}
     learners = learner_facts(study.learners)
     sections = [
-        section(name, address, by_problem[name], marked=[each.name for each in learners if each.is_marked(name)])
+        section(name, address, by_problem[name], marked=[one.name for one in learners if one.is_marked(name)])
         for name, address in _addresses(study.sources).items()
     ]
     text = render(
@@ -67,7 +67,7 @@ def write_report(
         notes=notes,
         counts=_counts(study),
         sections=sections,
-        plots_by_id={id: plot for each in sections for id, plot in each.plots.items()},
+        plots_by_id={id: plot for section in sections for id, plot in section.plots.items()},
         learners=learners,
         command=command or shlex.join(sys.argv),
         origin=_origin(study),

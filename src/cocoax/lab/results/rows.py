@@ -33,17 +33,17 @@ def marks(horizon: int) -> np.ndarray:
     return np.unique(np.round(np.geomspace(1, horizon, min(MARKS, horizon))).astype(int))
 
 
-def comparator_row(key: str, found: Comparator | str) -> pl.DataFrame:
+def comparator_row(key: str, comparator: Comparator | str) -> pl.DataFrame:
     """A row of the store. A text is the reason why there is none."""
-    if isinstance(found, str):
-        return pl.DataFrame({"key": [key], "reason": [found]})
+    if isinstance(comparator, str):
+        return pl.DataFrame({"key": [key], "reason": [comparator]})
     return pl.DataFrame(
         {
             "key": [key],
-            "loss": [np.asarray(found.loss, np.float64)],
-            "multiplier": [np.asarray(found.multiplier, np.float64)],
-            "value": [float(found.value)],
-            "lower_bound": [float(found.lower_bound)],
+            "loss": [np.asarray(comparator.loss, np.float64)],
+            "multiplier": [np.asarray(comparator.multiplier, np.float64)],
+            "value": [float(comparator.value)],
+            "lower_bound": [float(comparator.lower_bound)],
             "reason": pl.Series([None], dtype=pl.String),
         }
     )
@@ -90,10 +90,10 @@ def seconds(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _game_row(key, game: Game, comparator: Comparator | str, seconds):
-    known = isinstance(comparator, Comparator)
+    is_comparator = isinstance(comparator, Comparator)
     unknown = np.full(len(game.loss), np.nan)
-    regret, score = (game.regret(comparator), game.score(comparator)) if known else (unknown, unknown)
-    gap = float(comparator.value - comparator.lower_bound) if known else np.nan
+    regret, score = (game.regret(comparator), game.score(comparator)) if is_comparator else (unknown, unknown)
+    gap = float(comparator.value - comparator.lower_bound) if is_comparator else np.nan
     worst = game.violation().max(axis=1) if game.names else np.zeros(len(game.loss))
     largest = np.max(game.multiplier, axis=1, initial=0.0)
     at = marks(len(game.loss)) - 1
@@ -108,7 +108,7 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
         "multiplier": largest.max(),
         "lmo_calls": game.lmo_calls.mean(),
         "gradient_calls": game.gradient_calls.mean(),
-        "comparator": float(comparator.value) if known else np.nan,
+        "comparator": float(comparator.value) if is_comparator else np.nan,
         "gap": gap,
         "constraints": len(game.names),
         "bad_round": int(game.bad_round),

@@ -59,19 +59,19 @@ def calls(horizons: list[int]) -> list[list[int]]:
     """
     if jax.default_backend() == "cpu":
         return [[horizon] for horizon in horizons]
-    found, falling = [], sorted(horizons, reverse=True)
+    groups, falling = [], sorted(horizons, reverse=True)
     for _, alike in itertools.groupby(falling, capacity_of):
         alike = list(alike)
-        found += [alike[i : i + _TOGETHER] for i in range(0, len(alike), _TOGETHER)]
-    return found
+        groups += [alike[i : i + _TOGETHER] for i in range(0, len(alike), _TOGETHER)]
+    return groups
 
 
 class Batch:
     """Instances, stacked once for all learners and horizons."""
 
     def __init__(self, drawn: Sequence[Drawn], seeds: Sequence[int]):
-        games = [(each.problem, each.rounds, learner_key(seed)) for each, seed in zip(drawn, seeds)]
-        self._problems = [each.problem for each in drawn]
+        games = [(game.problem, game.rounds, learner_key(seed)) for game, seed in zip(drawn, seeds)]
+        self._problems = [game.problem for game in drawn]
         alike = len({_form(game) for game in games}) == 1
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
 
@@ -118,8 +118,8 @@ def _form(games):
 
 
 def _type(leaf):
-    known = jax.typeof(leaf)
-    return jax.ShapeDtypeStruct(known.shape, known.dtype, weak_type=known.weak_type)
+    kind = jax.typeof(leaf)
+    return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
 
 
 def _arguments(learner, games, horizons, mesh):

@@ -75,10 +75,12 @@ def parts(study: "Study", missing: list[Planned], reporter: Reporter) -> Iterato
             if not keys:
                 continue
             jobs = {
-                (learner, each): functools.partial(traced_for, first, len(each), study.learner(learner, name), list(T))
-                for (learner, each), T in keys.items()
+                (learner, group): functools.partial(
+                    traced_for, first, len(group), study.learner(learner, name), list(T)
+                )
+                for (learner, group), T in keys.items()
             }
-            order, seeds = _compile_ahead(jobs), sorted({seed for _, each in keys for seed in each})
+            order, seeds = _compile_ahead(jobs), sorted({seed for _, group in keys for seed in group})
             reporter.now(f"{name}: drawing {len(seeds)} instances")
             with naming_problem(name):
                 drawn = dict(zip(seeds, _draw_all(draw, seeds)))

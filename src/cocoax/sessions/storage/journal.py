@@ -131,8 +131,8 @@ class Journal:
 
     def snapshot(self, notes: dict, state: bytes):
         """Store the state after the last event; one older snapshot is kept."""
-        kept = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
-        deletions = [(f"DELETE FROM {table} WHERE event NOT IN ({kept})", ()) for table in ("parts", "snapshots")]
+        newest = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
+        deletions = [(f"DELETE FROM {table} WHERE event NOT IN ({newest})", ()) for table in ("parts", "snapshots")]
         self._database.commit([*self._snapshot_insertions(notes, state), *deletions], "the snapshot was not stored")
 
     def _snapshot_insertions(self, notes, state) -> list[Statement]:
@@ -155,9 +155,9 @@ class Journal:
         parts = "SELECT {} FROM parts WHERE event = ? ORDER BY part"
         text, recorded = self._database.read_row(notes, most, event) or ("", b"")
         try:
-            found = json.loads(text)
-            chain = bytes.fromhex(found.pop("chain"))
-            size = size_of(found)
+            snapshot = json.loads(text)
+            chain = bytes.fromhex(snapshot.pop("chain"))
+            size = size_of(snapshot)
         except (TypeError, ValueError, AttributeError, KeyError, RecursionError):
             raise damaged from None
         lengths = [n if isinstance(n, int) else -1 for (n,) in self._database.read(parts.format("length(data)"), event)]
@@ -170,7 +170,7 @@ class Journal:
         if recorded != checksum(str(event), text, state):
             raise damaged
         self._stored, self._chain = event, chain
-        return found, state
+        return snapshot, state
 
     def follow(self, size: int) -> Iterator[Event]:
         """Go forward over the stored events, each checked; no field may be longer than `size`."""

@@ -19,7 +19,7 @@ _AHEAD = 4  # rows that it reads before it uses them
 def pays(matrix, *others) -> bool:
     """Whether this is a large matrix on the only GPU, and all arrays are of its type. Several GPUs would gather it."""
     return (
-        all(isinstance(each, jax.Array) and each.dtype == jnp.float32 for each in (matrix, *others))
+        all(isinstance(array, jax.Array) and array.dtype == jnp.float32 for array in (matrix, *others))
         and matrix.ndim == 2
         and _WIDTH <= matrix.shape[1] <= _WIDEST
         and _PAYS <= matrix.size < 1 << 31
@@ -40,28 +40,28 @@ def chosen(kernel: Callable, formula: Callable, in_batches: bool = False) -> Cal
     """
 
     @jax.jit
-    def exact(*given):  # whenever it is traced
+    def exact(*arguments):  # whenever it is traced
         with jax.default_matmul_precision("highest"):
-            return formula(*given)
+            return formula(*arguments)
 
-    def either(*given):
-        return jax.lax.platform_dependent(*given, cuda=lambda *x: kernel(*x), default=exact)
+    def either(*arguments):
+        return jax.lax.platform_dependent(*arguments, cuda=lambda *x: kernel(*x), default=exact)
 
     alone = custom_vmap(either)
 
     @jax.custom_jvp
-    def call(*given):
-        return either(*given) if in_batches else alone(*given)
+    def call(*arguments):
+        return either(*arguments) if in_batches else alone(*arguments)
 
     @alone.def_vmap
-    def _(_, batched, *given):
-        axes = jax.tree.map(lambda each: 0 if each else None, tuple(batched))
-        made = jax.vmap(exact, axes)(*given)
+    def _(_, batched, *arguments):
+        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, tuple(batched))
+        made = jax.vmap(exact, axes)(*arguments)
         return made, jax.tree.map(lambda _: True, made)
 
     @call.defjvp
-    def _(given, tangents):
-        return jax.jvp(exact, given, tangents)
+    def _(arguments, tangents):
+        return jax.jvp(exact, arguments, tangents)
 
     return call
 
@@ -94,12 +94,12 @@ def _both(matrix, x, images, means, tops, *, width):
         image = jnp.sum(sum(a * b for a, b in zip(entries, xs)))
         images[row] = image
         higher = jnp.where(image == image, jnp.maximum(top, jnp.abs(image)), image)  # maximum ignores NaN
-        weight, kept = image / _divisor(higher) / m, top / _divisor(higher)
-        return [kept * a + weight * b for a, b in zip(means, entries)], higher
+        weight, rest = image / _divisor(higher) / m, top / _divisor(higher)
+        return [rest * a + weight * b for a, b in zip(means, entries)], higher
 
     zeros = [jnp.zeros(width, jnp.float32) for _ in parts]
-    found, tops[here] = jax.lax.fori_loop(start, stop, step, (zeros, jnp.float32(0)))
-    for part, values in zip(parts, found):
+    sums, tops[here] = jax.lax.fori_loop(start, stop, step, (zeros, jnp.float32(0)))
+    for part, values in zip(parts, sums):
         _write(means, part, values, here)
 
 
@@ -112,9 +112,9 @@ def products(one, other, lefts, rights, *, interpret=False):
     (m, n), k = one.shape, len(lefts)
     columns = -(-n // _WIDTH)
     grid = columns, min(max(528 // columns, 1), m)
-    (found,) = _call(_products, [(*grid, 3 + 2 * k)], grid, interpret)(one, other, lefts, rights)
-    found = jnp.sum(found, axis=(0, 1))
-    return found[jnp.array([[0, 1], [1, 2]])], found[3:].reshape(2, k)
+    (sums,) = _call(_products, [(*grid, 3 + 2 * k)], grid, interpret)(one, other, lefts, rights)
+    sums = jnp.sum(sums, axis=(0, 1))
+    return sums[jnp.array([[0, 1], [1, 2]])], sums[3:].reshape(2, k)
 
 
 def _products(one, other, lefts, rights, out):
@@ -170,12 +170,12 @@ def _sums(one, other, lefts, rights, weights, *outs):
 class _Part:
     """Columns of a matrix, as many as the width; by `each` neighbours, if given."""
 
-    def __init__(self, start, width, n, each=None):
-        if each is None:
+    def __init__(self, start, width, n, size=None):
+        if size is None:
             self.places = start + jnp.arange(width, dtype=jnp.int32)
         else:
-            firsts = start + each * jnp.arange(width // each, dtype=jnp.int32)
-            self.places = firsts[:, None] + jnp.arange(each, dtype=jnp.int32)[None, :]
+            firsts = start + size * jnp.arange(width // size, dtype=jnp.int32)
+            self.places = firsts[:, None] + jnp.arange(size, dtype=jnp.int32)[None, :]
         inside = n % width == 0 or (isinstance(start, int) and start + width <= n)
         self.mask = None if inside else self.places < n
 
@@ -196,8 +196,8 @@ def _share(axis, m):
     """Which program this is along an axis of the grid, and the rows that are its own."""
     from jax.experimental import pallas as pl
 
-    here, each = pl.program_id(axis), -(-m // pl.num_programs(axis))
-    return here, here * each, jnp.minimum((here + 1) * each, m)
+    here, size = pl.program_id(axis), -(-m // pl.num_programs(axis))
+    return here, here * size, jnp.minimum((here + 1) * size, m)
 
 
 def _over_rows(start, stop, one, other, part, use, state):
