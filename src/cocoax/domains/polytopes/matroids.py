@@ -41,8 +41,8 @@ class PartitionMatroid(AbstractDomain):
         sizes = np.bincount(labels)
         numbers = check.real(ranks, "ranks", DomainError)
         if numbers.shape != sizes.shape or np.any(numbers != np.round(numbers)):
-            given = check.described(ranks)
-            raise DomainError(f"ranks must be one whole number for each of {len(sizes)} groups, got {given}")
+            shown = check.described(ranks)
+            raise DomainError(f"ranks must be one whole number for each of {len(sizes)} groups, got {shown}")
         ranks = numbers.astype(int)
         for group, (rank, size) in enumerate(zip(ranks, sizes)):
             if not 0 <= rank <= size:

@@ -21,24 +21,25 @@ function scaleOf(spec) {
 }
 
 function traces(spec, to, hidden) {
-  const found = [];
+  const lines = [];
   for (const line of spec.lines) {
     const common = {meta: line.learner, name: plain(line.learner), showlegend: false,
       visible: !hidden.has(line.learner)};
     const sure = line.x.map((_, i) => i).filter(i => line.low[i] !== null && line.high[i] !== null);
     const back = [...sure].reverse();
-    found.push({...common, x: [...sure, ...back].map(i => line.x[i]), line: {width: 0}, mode: "lines",
+    lines.push({...common, x: [...sure, ...back].map(i => line.x[i]), line: {width: 0}, mode: "lines",
       y: [...sure.map(i => to(line.high[i])), ...back.map(i => to(line.low[i]))], fill: "toself",
       fillcolor: clear(line.colour, spec.shade), hoverinfo: "skip"});
-    found.push({...common, x: line.x, y: line.mean.map(to), mode: spec.marked ? "lines+markers" : "lines",
+    lines.push({...common, x: line.x, y: line.mean.map(to), mode: spec.marked ? "lines+markers" : "lines",
       line: {color: line.colour, dash: line.dash, width: 2}, marker: {color: line.colour, symbol: line.symbol, size: 6},
       text: line.mean.map((y, i) => `${short(y)}  [${short(line.low[i])}, ${short(line.high[i])}]`),
       hovertemplate: `${plain(line.learner)}: %{text}<extra></extra>`});
   }
-  for (const each of spec.references)
-    found.push({meta: each.learner, x: each.x, y: each.y.map(to), mode: "lines", showlegend: false, hoverinfo: "skip",
-      visible: !hidden.has(each.learner), line: {color: each.colour, dash: "4px,5px", width: 1}});
-  return found;
+  for (const reference of spec.references)
+    lines.push({meta: reference.learner, x: reference.x, y: reference.y.map(to), mode: "lines", showlegend: false,
+      visible: !hidden.has(reference.learner), hoverinfo: "skip",
+      line: {color: reference.colour, dash: "4px,5px", width: 1}});
+  return lines;
 }
 
 function draw(box) {
@@ -84,7 +85,7 @@ for (const header of document.querySelectorAll("table.sortable th")) header.addE
     if (isNaN(first) || isNaN(second)) return isNaN(first) - isNaN(second);
     return (up ? 1 : -1) * (first - second);
   });
-  for (const each of header.parentElement.cells) each.setAttribute("aria-sort", "none");
+  for (const cell of header.parentElement.cells) cell.setAttribute("aria-sort", "none");
   header.setAttribute("aria-sort", up ? "ascending" : "descending");
   body.append(...sorted);
 });

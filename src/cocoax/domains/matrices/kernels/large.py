@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 _PAYS = 1 << 23  # entries; smaller matrices stay in caches
 _WIDEST = 1 << 14  # columns; longer rows do not stay in registers
 _WARPS = 4
-_EACH = 4  # neighbours that a thread reads together
-_WIDTH = 32 * _WARPS * _EACH  # columns that a program reads together; narrower matrices waste its threads
+_NEIGHBOURS = 4  # columns that a thread reads together
+_WIDTH = 32 * _WARPS * _NEIGHBOURS  # columns that a program reads together; narrower matrices waste its threads
 _AHEAD = 4  # rows that it reads before it uses them
 
 
@@ -74,7 +74,7 @@ def both(matrix: Float[Array, "m n"], x: Float[Array, " n"], largest=None, *, in
     """
     (m, n), programs, warps = matrix.shape, min(264, len(matrix)), 8
     short = 0.1 / max(m, n) ** 0.5
-    kernel = functools.partial(_both, width=32 * warps * _EACH)
+    kernel = functools.partial(_both, width=32 * warps * _NEIGHBOURS)
     call = _call(kernel, [(m,), (programs, n), (programs,)], (programs,), interpret, warps)
     images, means, tops = call(matrix, short * x)
     largest = jnp.max(tops) if largest is None else largest
@@ -121,7 +121,7 @@ def _products(one, other, lefts, rights, out):
     from jax.experimental import pallas as pl
 
     (m, n), k, column = one.shape, len(lefts), pl.program_id(0)
-    part = _Part(column * _WIDTH, _WIDTH, n, _EACH)
+    part = _Part(column * _WIDTH, _WIDTH, n, _NEIGHBOURS)
     here, start, stop = _share(1, m)
     weights = [_read(rights, part, i) for i in range(k)]
 
@@ -131,7 +131,7 @@ def _products(one, other, lefts, rights, out):
         terms += [(factor, x * weight) for x in (a, b) for factor, weight in zip(factors, weights)]
         return [total + factor * jnp.sum(term, axis=1) for total, (factor, term) in zip(totals, terms)]
 
-    zeros = [jnp.zeros(_WIDTH // _EACH, jnp.float32) for _ in range(3 + 2 * k)]
+    zeros = [jnp.zeros(_WIDTH // _NEIGHBOURS, jnp.float32) for _ in range(3 + 2 * k)]
     for i, total in enumerate(_over_rows(start, stop, one, other, part, add, zeros)):
         out[column, here, i] = jnp.sum(total)
 
@@ -168,14 +168,14 @@ def _sums(one, other, lefts, rights, weights, *outs):
 
 
 class _Part:
-    """Columns of a matrix, as many as the width; by `each` neighbours, if given."""
+    """Columns of a matrix, as many as the width; with `neighbours`, in groups of so many."""
 
-    def __init__(self, start, width, n, size=None):
-        if size is None:
+    def __init__(self, start, width, n, neighbours=None):
+        if neighbours is None:
             self.places = start + jnp.arange(width, dtype=jnp.int32)
         else:
-            firsts = start + size * jnp.arange(width // size, dtype=jnp.int32)
-            self.places = firsts[:, None] + jnp.arange(size, dtype=jnp.int32)[None, :]
+            firsts = start + neighbours * jnp.arange(width // neighbours, dtype=jnp.int32)
+            self.places = firsts[:, None] + jnp.arange(neighbours, dtype=jnp.int32)[None, :]
         inside = n % width == 0 or (isinstance(start, int) and start + width <= n)
         self.mask = None if inside else self.places < n
 
