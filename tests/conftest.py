@@ -1,4 +1,5 @@
-"""Tests run in float64, with compilations kept between runs and the same hypothesis examples every time."""
+"""Tests run in float64, with strict promotion of types and ranks, with compilations kept between runs and the same
+hypothesis examples every time."""
 
 import gc
 import itertools
@@ -25,6 +26,9 @@ import jax
 import pytest
 
 jax.config.update("jax_enable_x64", True)
+# The library casts and broadcasts by itself, for users who ask for this. Tests of losses that do not: free_promotion
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
 
 hypothesis.settings.register_profile("cocoax", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("cocoax")
@@ -54,6 +58,13 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()
+
+
+@pytest.fixture
+def free_promotion():
+    """For tests whose own losses mix dtypes or ranks, as those of most users do."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ CORNERS = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
 
 
 def best_corner(numpy, direction):
-    corners = numpy.asarray(CORNERS)
+    corners = numpy.asarray(CORNERS, direction.dtype)
     return corners[numpy.argmin(corners @ direction)]
 
 
@@ -263,7 +263,7 @@ def test_spectral_diameters_are_attained():
         (lambda: from_lmo(jnp.sign, start=[], diameter=1.0), r"start must be a point of the set.*got \[\]"),
         (lambda: from_lmo(jnp.sign, start=jnp.zeros(2), diameter={}), "diameter must be one number.*got {}"),
         (lambda: from_lmo(lambda d: d * jnp.nan, start=jnp.zeros(2), diameter=1.0), "must return a finite point"),
-        (lambda: from_lmo(lambda d: d * 1j, start=jnp.zeros(2), diameter=1.0), "must return real numbers"),
+        (lambda: from_lmo(lambda d: d.astype(complex), start=jnp.zeros(2), diameter=1.0), "must return real numbers"),
     ],
 )
 def test_bad_sets_are_refused_in_one_sentence(build, message):

@@ -405,7 +405,7 @@ class Spite(cx.Environment):
 
     def emit(self, state, decision, key):
         gap = self.spite * (decision - SAFE)
-        cost, use = self.costs[state] + gap, self.uses[state] + gap
+        cost, use = self.costs[state] + gap, self.uses[state] + gap[None]
         unit = jax.vmap(lambda v: v / jnp.maximum(jnp.linalg.norm(v), 1))
         return state + 1, {"cost": unit(cost[None])[0], "use": unit(use), "curvature": self.curvature}
 

@@ -24,7 +24,8 @@ def loss(x, r):
 
 
 def constraint(x, r):
-    return jnp.max(r["a"] @ x - r["b"], axis=-1)
+    with jax.numpy_dtype_promotion("standard"):  # a user's function, which may mix float32 and float64
+        return jnp.max(r["a"] @ x - r["b"], axis=-1)
 
 
 class Villain(eqx.Module):
@@ -47,9 +48,10 @@ class Villain(eqx.Module):
 
     def answer(self, t, x):
         eye = jnp.eye(N)
-        gauge = -eye / self.safe[:, None], -jnp.ones(N)  # rows a_j, and b_j
-        a, b = zip(*(self._one(t, i, gauge, x - self.safe) for i in range(len(self.bound))))
-        cost = -self.directions[t, 0] - self.spite * (x - self.safe)
+        with jax.numpy_dtype_promotion("standard"):
+            gauge = -eye / self.safe[:, None], -jnp.ones(N)  # rows a_j, and b_j
+            a, b = zip(*(self._one(t, i, gauge, x - self.safe) for i in range(len(self.bound))))
+            cost = -self.directions[t, 0] - self.spite * (x - self.safe)
         return {"cost": cost, "a": jnp.stack(a), "b": jnp.stack(b)}
 
     def _one(self, t, i, gauge, away):

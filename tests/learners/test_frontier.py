@@ -80,7 +80,7 @@ class Adversary(cx.Environment):
         row = t % PERIOD
         gap = decision - self.domain.lmo(total).dense()
         cost = self.sizes[row] * unit(self.costs[row] + self.spite * gap)
-        use = unit(self.uses[row] + self.spite * (decision - self.safe))
+        use = unit(self.uses[row] + self.spite * (decision - self.safe)[None])
         return (t + 1, total + cost), {"cost": cost, "use": use, "safe": self.safe}
 
 
@@ -225,7 +225,7 @@ class Grudge(cx.Environment):
 
     def emit(self, state, decision, key):
         t, last = state
-        push = jnp.where(self.sign == 0, jnp.array([1.0, 0, 0]) * (-1.0) ** t, self.sign * last)
+        push = jnp.where(self.sign == 0, jnp.array([1.0, 0, 0]) * (-1.0) ** t.astype(float), self.sign * last)
         return (t + 1, decision), {"cost": unit(push)}
 
 
@@ -233,9 +233,9 @@ class Grudge(cx.Environment):
 def test_adamfw_obeys_in_the_mean_after_every_round(sign):
     rounds, seeds = 64, 200
     domain = cx.domains.L2Ball(3, radius=1.0)
-    table = jnp.asarray(np.random.default_rng(0).uniform(0.1, 3.0, rounds) * np.linspace(0.1, 4, rounds))
+    table = np.random.default_rng(0).uniform(0.1, 3.0, rounds) * np.linspace(0.1, 4, rounds)
     problem = cx.Problem(domain, linear_loss, regularity=cx.Regularity(lipschitz=1.0, smoothness=0.0))
-    learner = cx.learners.PrimalDual(cx.primal.AdaMFW(), Growing(table))
+    learner = cx.learners.PrimalDual(cx.primal.AdaMFW(), Growing(jnp.asarray(table)))
 
     @jax.jit
     @jax.vmap

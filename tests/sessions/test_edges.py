@@ -176,7 +176,7 @@ class _Forgets(AbstractLearner):
     def observe(self, problem, state, round, *, played=None):
         loss, values = problem.values(state[0], round)
         one = jnp.ones((), int)
-        return (state[0], state[1] + 1.0), Outcome(loss, values, jnp.zeros_like(values), one, one, loss == loss)
+        return (state[0], state[1].astype(float)), Outcome(loss, values, jnp.zeros_like(values), one, one, loss == loss)
 
 
 def test_a_state_that_changes_its_form_is_refused():

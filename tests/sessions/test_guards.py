@@ -195,6 +195,7 @@ def test_one_bad_round_of_many_refuses_all():
     assert tools.bits(session) == tools.uninterrupted().after(5)
 
 
+@pytest.mark.usefixtures("free_promotion")
 def test_numbers_too_large_for_float32_are_refused():
     first = {name: np.float32(value) for name, value in tools.a_round(0).items()}
     session = tools.session()
@@ -205,6 +206,7 @@ def test_numbers_too_large_for_float32_are_refused():
     session.observe(tools.a_round(1))
 
 
+@pytest.mark.usefixtures("free_promotion")
 def test_whole_numbers_that_do_not_fit_are_refused():
     problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -x[0] * r["count"])
     session = cx.Session(problem, cx.learners.Auto(), key=jax.random.key(0))

@@ -120,7 +120,9 @@ def size(x) -> int:
 
 
 def dtype(x):
-    return jnp.result_type(*jax.tree.leaves(x))
+    """The leaves' common dtype, also where users ask JAX for strict promotion."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jnp.result_type(*jax.tree.leaves(x))
 
 
 def astype(x, dtype):
@@ -151,6 +153,11 @@ def where(condition, x, y):
 def finite(x):
     """x with 0 for entries that are not finite."""
     return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(leaf), leaf, 0), x)
+
+
+def with_leading_axes(x, count: int):
+    """An array with `count` axes of length 1 in front, to be multiplied with a stack of arrays."""
+    return jnp.expand_dims(x, tuple(range(count)))
 
 
 def is_nonzero(x):

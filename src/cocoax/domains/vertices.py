@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ..core.tree import with_leading_axes
 from .base import AbstractVertex, Point
 
 _FEW = 16  # terms of a sum that are written one by one
@@ -61,8 +62,9 @@ class Sparse(AbstractVertex):
 
     def combine(self, weights):
         lead, dtype = weights.shape[:-1], jnp.result_type(weights, self.value)
+        value = with_leading_axes(self.value, len(lead))
         total = jnp.zeros((*lead, math.prod(self.shape)), dtype)
-        return total.at[..., self.index].add(weights[..., None] * self.value).reshape(*lead, *self.shape)
+        return total.at[..., self.index].add(weights[..., None] * value).reshape(*lead, *self.shape)
 
 
 class Chosen(AbstractVertex):
@@ -94,10 +96,11 @@ class RankOne(AbstractVertex):
 
     def combine(self, weights):
         if weights.ndim > 1 or not 0 < len(weights) <= _FEW:
-            lefts = (weights * self.scale)[..., None, :] * self.left.T  # so that no result is transposed
+            scale, left = (with_leading_axes(leaf, weights.ndim - 1) for leaf in (self.scale, self.left.T))
+            lefts = (weights * scale)[..., None, :] * left  # so that no result is transposed
             return jnp.einsum("...ik,kj->...ij", lefts, self.right, precision="highest")
         parts = zip(weights * self.scale, self.left, self.right)  # XLA fuses them with what they are added to
-        return functools.reduce(operator.add, [(weight * left)[:, None] * right for weight, left, right in parts])
+        return functools.reduce(operator.add, [(weight * left)[:, None] * right[None] for weight, left, right in parts])
 
 
 class Signs(AbstractVertex):

@@ -55,6 +55,7 @@ class Hard(AbstractDual):
             return self.forecast(state), state
         worst = values.max()
         weights, rule = self.rule.weigh(state.rule, jnp.maximum(worst, 0)[None], norms)
-        shares = (values == worst) / jnp.sum(values == worst).astype(values.dtype)
+        is_worst = (values == worst).astype(values.dtype)
+        shares = is_worst / jnp.sum(is_worst)
         violated = jnp.where(worst > 0, weights.constraint, 0)
         return Weights(weights.loss, violated * shares), _State(rule, shares)

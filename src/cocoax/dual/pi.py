@@ -99,7 +99,7 @@ class PI(AbstractDual):
         smoothed = smoothing * state.smoothed + (1 - smoothing) * repaying
         integral = jnp.maximum(state.integral + rate * repaying, 0)
         weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
-        rounds = keep * state.rounds + at_work
+        rounds = keep * state.rounds + at_work.astype(values.dtype)
         return weights, Control(owed, played, integral, smoothed, rounds, noise, squares, largest)
 
     def urgency(self, state: Control) -> Float[Array, " m"]:

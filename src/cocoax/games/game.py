@@ -75,7 +75,9 @@ class Game(eqx.Module):
         `comparator` is what `hindsight` returns; or a point, or a path of T points (dynamic regret), which need
         `play(keep_rounds=True)`.
         """
-        return running_sum(self.loss - self._against(comparator).loss, -1)
+        against = self._against(comparator).loss
+        with jax.numpy_dtype_promotion("standard"):  # a game in float32, a comparator in float64
+            return running_sum(self.loss - against, -1)
 
     def regret_bounds(self, comparator):
         """(lower, upper): regret against the comparator's point, and with its duality gap added.

@@ -77,7 +77,7 @@ class PDOFW(_FrankWolfe):
             constraints=max(problem.constraints, 1),
             scale=self.theta_scale,
         )
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 2).astype(theta.dtype)))
 
 
 class PENOFW(_FrankWolfe):

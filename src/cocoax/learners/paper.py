@@ -109,7 +109,8 @@ class Blocks(AbstractLearner):
             constraints=max(problem.constraints, 1),
             scale=self.theta_scale,
         )
-        return RegularizedAscent(theta, theory.blocks_mu(theta, -(-horizon // block)))
+        blocks = (-(-horizon // block)).astype(theta.dtype)
+        return RegularizedAscent(theta, theory.blocks_mu(theta, blocks))
 
     def init(self, problem, *, key, horizon=None, start=None):
         horizon = planned(horizon, "Blocks")
@@ -225,4 +226,4 @@ class PDMFW(AbstractPrimalDual):
             constraints=max(problem.constraints, 1),
             scale=self.theta_scale,
         )
-        return RegularizedAscent(theta, theory.pdmfw_mu(theta, horizon))
+        return RegularizedAscent(theta, theory.pdmfw_mu(theta, horizon.astype(theta.dtype)))

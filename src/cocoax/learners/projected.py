@@ -90,7 +90,7 @@ class PDOGD(AbstractPrimalDual):
     def rule(self, problem, horizon):
         step = problem.domain.diameter(2) * lipschitz(problem, "PDOGD") * horizon.astype(float) ** (-0.5 - self.beta)
         theta = 6 * max(problem.constraints, 1) * step * self.theta_scale
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 2).astype(theta.dtype)))
 
     def bounds(self, problem):
         step = problem.domain.diameter(2) / lipschitz(problem, "PDOGD")
@@ -123,7 +123,7 @@ class AdaptivePDOGD(AbstractRetuned):
     def rule(self, problem, horizon):
         width = problem.domain.diameter(2) * lipschitz(problem, "AdaptivePDOGD")
         theta = 6 * max(problem.constraints, 1) * width * horizon.astype(float) ** -self.beta
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 1)))
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 1).astype(theta.dtype)))
 
     def bounds(self, problem):
         step = problem.domain.diameter(2) / lipschitz(problem, "AdaptivePDOGD")

@@ -150,7 +150,7 @@ class OSPHG(AbstractPrimalDual):
     def rule(self, problem, horizon):
         width = problem.domain.diameter(2) * lipschitz(problem, "OSPHG")
         theta = 12 * max(problem.constraints, 1) * width * self.theta_scale / horizon.astype(float) ** 0.5
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 2)))
+        return RegularizedAscent(theta, 1 / (theta * (horizon + 2).astype(theta.dtype)))
 
     def bounds(self, problem):
         bound = lipschitz(problem, "OSPHG")

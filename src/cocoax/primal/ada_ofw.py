@@ -59,7 +59,7 @@ class AdaOFW(AbstractAdaptive):
         horizon = next_bounds.horizon.astype(kind)
         gradient = revealed.gradient(revealed.played)
         total, squares = tree.add(state.total, gradient), state.squares + tree.dot(gradient, gradient)
-        beta = jnp.sqrt(2 * squares) * horizon**0.25 / domain.diameter(2)
+        beta = jnp.sqrt(2 * squares) * horizon**0.25 / jnp.asarray(domain.diameter(2), kind)
         direction = tree.add(total, tree.scale(beta, tree.sub(state.point, state.anchor)))
         vertex = domain.lmo(direction, state.vertex)
         sigma = jnp.where(tree.norm(direction, jnp.inf) > 0, jnp.minimum(1.0, 2 / jnp.sqrt(horizon)), 0.0)

@@ -53,7 +53,7 @@ class AdaGrad(AbstractAdaptive):
     def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         squares = state.squares + tree.dot(gradient, gradient)
-        rate = domain.diameter(2) / jnp.sqrt(2 * jnp.where(squares > 0, squares, 1))
+        rate = jnp.asarray(domain.diameter(2), squares.dtype) / jnp.sqrt(2 * jnp.where(squares > 0, squares, 1))
         point = domain.project(tree.sub(state.point, tree.scale(rate, gradient)))
         return _State(point, squares), cost(gradient_calls=1, finite=tree.all_finite(gradient))
 

@@ -25,6 +25,12 @@ class RoundBounds(eqx.Module):
     capacity: int = eqx.field(static=True)  # the largest horizon that arrays must hold
 
 
+def step_size(domain: AbstractDomain, bounds: RoundBounds, power: float) -> Float[Array, ""]:
+    """R / (D T**power), the size of a step."""
+    kind = bounds.lipschitz.dtype
+    return jnp.asarray(domain.diameter(2), kind) / (bounds.lipschitz * bounds.horizon.astype(kind) ** power)
+
+
 Scale = RoundBounds  # its old name
 
 

@@ -67,7 +67,7 @@ class LOOBOGD(AbstractPrimal):
         ends = in_block >= block
         horizon = next_bounds.horizon.astype(tree.dtype(state.point))
         diameter = jnp.asarray(domain.diameter(2), horizon.dtype)
-        eta = diameter / (next_bounds.lipschitz * jnp.sqrt(block * horizon))
+        eta = diameter / (next_bounds.lipschitz.astype(horizon.dtype) * jnp.sqrt(block.astype(horizon.dtype) * horizon))
         outside = tree.sub(state.outside, tree.scale(jnp.where(ends, eta, 0.0), block_sum))
         tolerance = jnp.where(ends, diameter**2 / jnp.sqrt(horizon), jnp.inf)
         point, outside, vertex, calls = close_pair(

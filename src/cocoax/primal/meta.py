@@ -93,9 +93,11 @@ class AbstractMeta(AbstractPrimal):
     def _mixed(self, anchor, vertices, k):
         k = k.astype(tree.dtype(anchor))
         j = jnp.arange(1, _length(vertices) + 1, dtype=k.dtype)
-        of_anchor, of_vertex = self.mixture(k, j) if k.ndim == 0 else self.mixture(k[:, None], j)
-        mixed = vertices.combine(jnp.where(j <= k[..., None], of_vertex, 0))
-        return jax.tree.map(lambda leaf, x: leaf + of_anchor.reshape(k.shape + (1,) * x.ndim) * x, mixed, anchor)
+        if k.ndim == 1:
+            k, j, anchor = k[:, None], j[None], jax.tree.map(lambda x: x[None], anchor)
+        of_anchor, of_vertex = self.mixture(k, j)
+        mixed = vertices.combine(jnp.where(j <= k, of_vertex, 0))
+        return jax.tree.map(lambda leaf, x: leaf + of_anchor.reshape(-1, *(1,) * (x.ndim - 1)) * x, mixed, anchor)
 
     def _lead(self, domain, anchor, totals, guesses, bounds, key):
         bound = self.perturbation_bound(domain, bounds)

@@ -12,7 +12,7 @@ from ..core.facts import Facts
 from ..domains.base import Point
 from ..domains.vertices import Dense
 from ..theory.traced_powers import ceil_power
-from .base import AbstractPrimal, cost
+from .base import AbstractPrimal, cost, step_size
 from .mfw import MFW
 from .perturbation import repeat
 
@@ -57,7 +57,7 @@ class MetaOGD(AbstractPrimal):
     def step(self, domain, state, revealed, next_bounds, *, key):
         mixing, steps = MFW(), ceil_power(next_bounds.horizon, Fraction(1, 2), next_bounds.capacity)
         gradients = jax.vmap(revealed.gradient)(mixing.inner_points(state.anchor, state.proposals))
-        rate = domain.diameter(2) / (next_bounds.lipschitz * next_bounds.horizon.astype(float) ** 0.5)
+        rate = step_size(domain, next_bounds, 0.5)
         moved = tree.sub(state.proposals.point, tree.scale(rate, gradients))
         proposals = Dense(jax.vmap(domain.project)(moved))
         point = mixing.last_point(state.anchor, proposals, steps)

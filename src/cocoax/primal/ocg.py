@@ -55,7 +55,8 @@ class OCG(AbstractPrimal):
     def step(self, domain, state, revealed, next_bounds, *, key):
         kind = tree.dtype(state.point)
         horizon = next_bounds.horizon.astype(kind)
-        eta = domain.diameter(2) / (2 * next_bounds.lipschitz * horizon**0.75)
+        diameter, lipschitz = jnp.asarray(domain.diameter(2), kind), next_bounds.lipschitz.astype(kind)
+        eta = diameter / (2 * lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, 2 / jnp.sqrt(state.round.astype(kind)))
         direction = tree.add(tree.scale(eta, state.total), tree.scale(2.0, tree.sub(state.point, state.anchor)))
         vertex = domain.lmo(direction, state.vertex)

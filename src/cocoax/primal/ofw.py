@@ -70,10 +70,11 @@ class OFW(AbstractPrimal):
         return state.point
 
     def step(self, domain, state, revealed, next_bounds, *, key):
-        horizon = next_bounds.horizon.astype(tree.dtype(state.point))
-        rate = 0.5 * 3**0.75 if self.rate is None else self.rate.astype(horizon.dtype)
-        mixing = 3**0.5 if self.mixing is None else self.mixing.astype(horizon.dtype)
-        eta = rate * domain.diameter(2) / (next_bounds.lipschitz * horizon**0.75)
+        kind = tree.dtype(state.point)
+        horizon, lipschitz = next_bounds.horizon.astype(kind), next_bounds.lipschitz.astype(kind)
+        rate = 0.5 * 3**0.75 if self.rate is None else self.rate.astype(kind)
+        mixing = 3**0.5 if self.mixing is None else self.mixing.astype(kind)
+        eta = rate * jnp.asarray(domain.diameter(2), kind) / (lipschitz * horizon**0.75)
         sigma = jnp.minimum(1.0, mixing / jnp.sqrt(horizon))
         gradient = revealed.gradient(revealed.played)
         total = domain.truncate(tree.add(state.total, gradient))

@@ -9,7 +9,7 @@ from .. import theory
 from ..core import tree
 from ..core.facts import Facts
 from ..domains.base import Point
-from .base import AbstractPrimal, cost
+from .base import AbstractPrimal, cost, step_size
 
 
 class _State(eqx.Module):
@@ -42,7 +42,7 @@ class OGD(AbstractPrimal):
 
     def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
-        rate = domain.diameter(2) / (next_bounds.lipschitz * next_bounds.horizon.astype(float) ** 0.5)
+        rate = step_size(domain, next_bounds, 0.5)
         point = domain.project(tree.sub(state.point, tree.scale(rate, gradient)))
         return _State(point), cost(gradient_calls=1, finite=tree.all_finite(gradient))
 

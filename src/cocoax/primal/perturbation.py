@@ -25,7 +25,7 @@ class AbstractPerturbation(eqx.Module):
 
     def size(self, lipschitz, horizon, dimension: int):
         """s, the best for `horizon` linear losses."""
-        return theory.ftpl_size(horizon, lipschitz, dimension, self.name)
+        return theory.ftpl_size(jnp.asarray(horizon, jnp.result_type(lipschitz)), lipschitz, dimension, self.name)
 
     def diameter(self, domain):
         """R, in the norm dual to the one that bounds gradients."""

@@ -13,7 +13,7 @@ from ..core.parameters import discount, flag, parameter, positive_parameter, rou
 from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
-from .base import RoundBounds
+from .base import RoundBounds, step_size
 
 
 class AbstractStep(eqx.Module):
@@ -67,7 +67,7 @@ class Constant(AbstractStep):
         size = self.size
         if size is None:
             assert bounds is not None
-            size = domain.diameter(2) / (bounds.lipschitz * bounds.horizon.astype(float) ** 0.75)
+            size = step_size(domain, bounds, 0.75)
         return tree.scale(-size, gradient), state
 
 

@@ -29,8 +29,9 @@ def _subset(key, n, size):
     """
     step = jnp.arange(size, dtype=jnp.int32)
     instead = n - size + step
-    number = jnp.minimum((jax.random.uniform(key, (size,)) * (instead + 1)).astype(jnp.int32), instead)
-    taken = jnp.any((number[:, None] == number) & (step < step[:, None]), axis=1)
+    uniform = jax.random.uniform(key, (size,))
+    number = jnp.minimum((uniform * (instead + 1).astype(uniform.dtype)).astype(jnp.int32), instead)
+    taken = jnp.any((number[:, None] == number[None]) & (step[None] < step[:, None]), axis=1)
     depends = jnp.where(number >= n - size, number - (n - size), step)
     for _ in range(size.bit_length()):  # twice as far back each time
         taken, depends = taken | taken[depends], depends[depends]

@@ -59,8 +59,8 @@ def online_pca(key, *, n=16, k=3) -> Instance:
     raw = jax.random.normal(basis_key, (n, n))
     turned = raw + 0.3 * jax.random.normal(turn_key, (n, n))
     first, second = jnp.linalg.qr(jnp.stack([raw, turned])).Q
-    spectrum = 0.5 ** jnp.arange(n)
-    root = jnp.sqrt(spectrum / spectrum.sum())
+    spectrum = 0.5 ** jnp.arange(n, dtype=float)
+    root = jnp.sqrt(spectrum / spectrum.sum())[None]
     roots = jnp.stack([first * root, second * root])
     covariance = roots[1] @ roots[1].T
     best = first[:, :k]

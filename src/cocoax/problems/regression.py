@@ -65,7 +65,8 @@ def sparse_regression(key, *, n=50, nonzero=5, absolute=False) -> Instance:
     if not 1 <= nonzero <= n:
         raise ProblemError(f"nonzero must lie between 1 and n = {n}, got {nonzero}")
     place_key, value_key = jax.random.split(key)
-    raw = jax.random.normal(value_key, (n,)) * (jax.random.permutation(place_key, n) < nonzero)
+    chosen = (jax.random.permutation(place_key, n) < nonzero).astype(float)
+    raw = jax.random.normal(value_key, (n,)) * chosen
     truth = raw / jnp.abs(raw).sum()
     return _instance(L1Ball(n, 1.0), truth, 1.0, absolute)
 
@@ -86,7 +87,8 @@ def group_sparsity(key, *, groups=10, size=5, nonzero=2) -> Instance:
             f"group_sparsity needs size >= 1 and nonzero between 1 and groups = {groups}, got {size} and {nonzero}"
         )
     place_key, value_key = jax.random.split(key)
-    raw = jax.random.normal(value_key, (groups, size)) * (jax.random.permutation(place_key, groups) < nonzero)[:, None]
+    chosen = (jax.random.permutation(place_key, groups) < nonzero).astype(float)
+    raw = jax.random.normal(value_key, (groups, size)) * chosen[:, None]
     truth = (raw / jnp.linalg.norm(raw, axis=1).sum()).reshape(-1)
     domain = GroupLassoBall([[size * j + i for i in range(size)] for j in range(groups)], 1.0)
     return _instance(domain, truth, size**0.5, False)

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..comparators.hindsight import Comparator
@@ -64,8 +65,8 @@ class _Rescaled(Instance):
             jax.tree.map(lambda leaf: geometry * leaf, best.x),
             loss * best.loss,
             constraint * best.constraint,
-            loss * best.value,
-            loss * best.lower_bound,
+            np.asarray(loss * best.value),
+            np.asarray(loss * best.lower_bound),
             loss / constraint * best.multiplier,
         )
 

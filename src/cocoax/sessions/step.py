@@ -55,7 +55,7 @@ def compiled_step(structure, of_state):
             mark >> 16,
             mark & 0xFFFF,
         )
-        dtype = jnp.promote_types(jnp.result_type(outcome.loss), jnp.float32)  # halves of the checksum need 16 bits
+        dtype = tree.dtype([outcome.loss, jnp.zeros((), jnp.float32)])  # halves of the checksum need 16 bits
         return following, decision, jnp.concatenate([jnp.ravel(figure).astype(dtype) for figure in figures])
 
     return step

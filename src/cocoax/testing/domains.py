@@ -111,6 +111,7 @@ def _measure(domain, asked, tol):
     sums = jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), points)
     first_sum = jax.tree.map(lambda leaf: leaf[:1], sums)
     one_sum = jax.tree.map(lambda leaf: leaf[None], vertices.combine(ramp))
+    lone_start = jax.tree.map(lambda leaf: leaf[None], start)
     looped = jax.lax.map(lambda direction: domain.lmo(direction).dense(), asked)
     excesses = {
         "dot is not that of the dense vertex": off(jax.vmap(lambda v, d: v.dot(d))(vertices, asked), values),
@@ -125,7 +126,7 @@ def _measure(domain, asked, tol):
         "a direction scaled by 1e-20 has another minimum": off(_dots(asked, tiny), values),
         "support is not the largest value": off(jax.vmap(domain.support)(asked), _dots(asked, flipped)),
         "tangent changes a product with a difference of points": off(
-            _dots(tangents, tree.sub(points, start)), _dots(asked, tree.sub(points, start))
+            _dots(tangents, tree.sub(points, lone_start)), _dots(asked, tree.sub(points, lone_start))
         ),
         "tangent is longer than the direction": (jax.vmap(tree.norm)(tangents) - norms) / (tol * sizes / reach),
         "vmap is not a loop": off(_dots(asked, looped), values),
@@ -135,7 +136,7 @@ def _measure(domain, asked, tol):
     excesses |= projected | _measure_diameters(domain, points, flipped, tol)
     members = nearest | {
         "a point of the inner ball lies outside": jax.vmap(domain.inner)(tree.add(points, tree.scale(reach, asked))),
-        "start lies outside": jax.tree.map(lambda leaf: leaf[None], start),
+        "start lies outside": lone_start,
         "vertex() lies outside": jax.tree.map(lambda leaf: leaf[None], first.dense()),
         "a vertex lies outside": points,
         "an answer from a guess lies outside": warm,
@@ -151,7 +152,8 @@ def _measure_members(domain, members, asked, points, tol):
     norms, reach = jax.vmap(tree.norm)(asked), jnp.max(jax.vmap(tree.norm)(points))
     lengths = jnp.where(norms > 0, norms, 1)
     minima = jnp.min(_all_dots(asked, points), axis=1)
-    beyond = {name: (minima - _all_dots(asked, stack).T) / (tol * lengths * reach) for name, stack in members.items()}
+    allowed = tol * lengths * reach
+    beyond = {name: (minima[None] - _all_dots(asked, stack).T) / allowed[None] for name, stack in members.items()}
     excesses = {name: jnp.max(excess, axis=1) for name, excess in beyond.items()}
     # a step against a direction, from where it is least, leads out of the set
     step = jax.vmap(lambda x, direction, length: tree.sub(x, tree.scale(0.01 * reach / length, direction)))
@@ -168,7 +170,7 @@ def _measure_diameters(domain, points, opposite, tol):
     widths = {}
     for ord in (1, 2):
         try:
-            diameter = domain.diameter(ord)
+            diameter = jnp.asarray(domain.diameter(ord), tree.dtype(points))
         except DomainError:  # a domain need not know both
             continue
         distance = jax.vmap(jax.vmap(lambda x, y, o=ord: tree.norm(tree.sub(x, y), o), (None, 0)), (0, None))

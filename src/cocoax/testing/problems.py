@@ -22,12 +22,14 @@ class Small(NamedTuple):
 
 def loss(x, round):
     """|x - target|^2 / 2 + <cost, x>."""
+    round = tree.astype(round, tree.dtype(x))
     apart = tree.sub(x, round["target"])
     return tree.dot(apart, apart) / 2 + tree.dot(round["cost"], x)
 
 
 def constraint(x, round):
     """<use_i, x> - budget_i for each i."""
+    round = tree.astype(round, tree.dtype(x))
     return jax.vmap(lambda use: tree.dot(use, x))(round["use"]) - round["budget"]
 
 

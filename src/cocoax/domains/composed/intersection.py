@@ -42,7 +42,7 @@ class Combination(AbstractVertex):
 
     def combine(self, weights):
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), self.vertices)
-        products = weights[..., None] * self.weights
+        products = weights[..., None] * tree.with_leading_axes(self.weights, weights.ndim - 1)
         return _sum(flat, products.reshape(*weights.shape[:-1], -1))
 
 

@@ -106,7 +106,9 @@ class Choice(AbstractVertex):
         return self._switch(lambda option: option.mix(x, step))
 
     def combine(self, weights):
-        return _total(option.combine(weights * (self.index == i)) for i, option in enumerate(self.options))
+        index = tree.with_leading_axes(self.index, weights.ndim - 1)
+        parts = (weights * (index == i).astype(weights.dtype) for i in range(len(self.options)))
+        return _total(option.combine(part) for option, part in zip(self.options, parts))
 
     def _switch(self, function):
         return jax.lax.switch(self.index, [lambda option=option: function(option) for option in self.options])

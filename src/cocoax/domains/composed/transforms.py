@@ -29,7 +29,7 @@ class Scaled(AbstractVertex):
         return plus(tree.scale(1 - step, x), step * self.factor, self.inner)
 
     def combine(self, weights):
-        return self.inner.combine(weights * self.factor)
+        return self.inner.combine(weights * tree.with_leading_axes(self.factor, weights.ndim - 1))
 
 
 class Scale(AbstractDomain):

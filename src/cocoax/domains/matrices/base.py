@@ -83,7 +83,7 @@ class AbstractSingular(AbstractSpectral):
 
     def with_spectrum(self, function, x):
         left, values, right = jnp.linalg.svd(x, full_matrices=False)
-        return (left * function(values)) @ right
+        return (left * function(values)[None]) @ right
 
 
 @eqx.filter_custom_jvp
@@ -131,7 +131,7 @@ class AbstractSymmetric(AbstractSpectral):
 
     def with_spectrum(self, function, x):
         values, vectors = jnp.linalg.eigh(symmetric_part(x))
-        return (vectors * function(values)) @ vectors.T
+        return (vectors * function(values)[None]) @ vectors.T
 
 
 def symmetric_part(x):

@@ -164,7 +164,7 @@ class Factored(tree.AbstractElement):
         else:
             with jax.default_matmul_precision("highest"):
                 (q, upper), (p, other) = jnp.linalg.qr(left.T), jnp.linalg.qr(right.T)
-                inner, sizes, outer = jnp.linalg.svd((upper * weights) @ other.T, full_matrices=False)
+                inner, sizes, outer = jnp.linalg.svd((upper * weights[None]) @ other.T, full_matrices=False)
                 kept = (q @ inner[:, :rank]).T, sizes[:rank], (p @ outer[:rank].T).T
             dropped, low = sizes[rank:].sum(), pattern.entries(*kept)
         left, weights, right = (_padded(each, rank) for each in kept)

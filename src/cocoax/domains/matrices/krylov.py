@@ -158,7 +158,7 @@ def scaled_products(matrix, first):
 
 def nudged(guess: Array, dtype) -> Array:
     """The guess with a little fixed randomness: one orthogonal to the answer would otherwise never turn."""
-    return (guess + _NUDGE * fixed_directions(guess.shape, _SEED)).astype(dtype)
+    return (guess + _NUDGE * fixed_directions(guess.shape, _SEED).astype(guess.dtype)).astype(dtype)
 
 
 def fixed_directions(shape: tuple[int, ...], seed=0) -> Array:

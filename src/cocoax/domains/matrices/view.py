@@ -121,7 +121,7 @@ class View(eqx.Module):
             )
         left, weights, right = self.point.joined()
         with jax.default_matmul_precision("highest"):
-            low = (weights * left.T) @ right
+            low = (weights[None] * left.T) @ right
         if self.point.values is None:
             return low
         return low.at[self.pattern.rows, self.pattern.columns].add(self.point.values)

@@ -152,7 +152,7 @@ def _farthest(points):
     size = jnp.max(jnp.abs(points))
 
     def from_one(point):
-        apart = (scaled - point).reshape(len(scaled), -1)
+        apart = (scaled - point[None]).reshape(len(scaled), -1)
         return jnp.stack([jnp.abs(apart).sum(axis=1).max(), jnp.sqrt(jnp.square(apart).sum(axis=1).max())])
 
     return size * jnp.max(jax.lax.map(from_one, scaled), axis=0)
