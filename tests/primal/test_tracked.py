@@ -318,6 +318,7 @@ def test_any_optimiser_of_optax_is_a_step():
     assert np.abs(adam.decisions - ours.decisions).max() > 0.1
 
 
+@pytest.mark.usefixtures("free_promotion")  # Optax mixes int32 and int64
 @pytest.mark.parametrize("name", ["lbfgs", "polyak_sgd"])
 def test_optimisers_that_need_losses_are_told_so(name):
     optax = pytest.importorskip("optax")
