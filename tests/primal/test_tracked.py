@@ -308,6 +308,7 @@ def test_no_gradient_makes_no_step(rule):
     assert not run(rule, np.zeros((3, 3)), np.full((3, 3), 0.5)).any()
 
 
+@pytest.mark.usefixtures("free_promotion")  # Optax mixes int32 and float
 def test_any_optimiser_of_optax_is_a_step():
     optax = pytest.importorskip("optax")
     domain, costs = GROUNDS["simplex"][0], np.random.default_rng(5).normal(size=(60, 5))
@@ -318,7 +319,7 @@ def test_any_optimiser_of_optax_is_a_step():
     assert np.abs(adam.decisions - ours.decisions).max() > 0.1
 
 
-@pytest.mark.usefixtures("free_promotion")  # Optax mixes int32 and int64
+@pytest.mark.usefixtures("free_promotion")  # Optax mixes dtypes
 @pytest.mark.parametrize("name", ["lbfgs", "polyak_sgd"])
 def test_optimisers_that_need_losses_are_told_so(name):
     optax = pytest.importorskip("optax")

@@ -155,7 +155,7 @@ class Cached(_Wrapper):
     >>> from cocoax.domains import NuclearNormBall
     >>> counted = Counted(NuclearNormBall((2, 2), radius=1.0))
     >>> ball = Cached(counted, size=3, tolerance=0.01)
-    >>> directions = jnp.eye(2) + jnp.linspace(0, 0.01, 100)[:, None, None]
+    >>> directions = jnp.eye(2)[None] + jnp.linspace(0, 0.01, 100)[:, None, None]
     >>> last, _ = jax.lax.scan(lambda guess, d: (ball.lmo(d, guess), None), ball.vertex(), directions)
     >>> counted.calls
     1

@@ -35,7 +35,7 @@ class _Steps(AbstractPrimalDual):
 
     def rule(self, problem, horizon) -> AbstractDual:
         mu = self.dual_step / horizon.astype(float) ** 0.5
-        return dual.RegularizedAscent(1 / (mu * (horizon + 2)), mu)
+        return dual.RegularizedAscent(1 / (mu * (horizon + 2).astype(mu.dtype)), mu)
 
 
 class TunedPDOGD(_Steps):
