@@ -88,14 +88,14 @@ def test_own_domain_is_learnt_within_its_budget(show):
 def test_own_learner_has_the_best_score_of_the_race(show):
     table = show("your_own_learner", 400)
     scores = dict(zip(table["learner"], table["score"]))
-    assert min(scores, key=scores.get) == "Haggler"
+    assert min(scores, key=scores.__getitem__) == "Haggler"
     assert table["gap"].max() < 0.1
 
 
 def test_pacing_spends_its_budget_and_the_proven_constants_overspend(show):
     best, games = show("budget_pacing", 400)
     instance_key, *_ = jax.random.split(jax.random.key(0), 3)
-    budget = 400 * cx.problems.pacing(instance_key, budget=0.3).environment.budget
+    budget = 400 * cx.problems.pacing(instance_key, budget=0.3).environment.budget  # pyright: ignore[reportAttributeAccessIssue]
     spent = {name: 1 + game.violation()[-1, 0] / budget for name, game in games.items()}
     assert abs(spent["Auto"] - 1) < 0.02
     assert spent["Algorithm 1 + OCG, as proven"] > 1.5
@@ -124,7 +124,7 @@ def test_routing_learns_routes_within_the_emissions(show):
     best, games = show("routing", 600)
     assert best.gap < 1e-3 * best.value
     scores = {name: game.score(best)[-1] for name, game in games.items()}
-    assert min(scores, key=scores.get) == "Auto"
+    assert min(scores, key=scores.__getitem__) == "Auto"
 
 
 def test_which_learner_states_the_bounds_of_theory_and_the_measured_table():

@@ -76,7 +76,7 @@ def test_no_module_takes_the_place_of_a_name(package):
 def test_an_unknown_name_is_an_attribute_error_with_a_suggestion():
     assert not hasattr(cx.domains, "Simplices")
     with pytest.raises(ImportError, match="cannot import name 'Simplices'"):
-        from cocoax.domains import Simplices  # noqa: F401
+        from cocoax.domains import Simplices  # noqa: F401  # pyright: ignore[reportAttributeAccessIssue]
     said = in_a_new_process("import cocoax as cx; cx.domains.ProbabiltySimplex").stderr
     sentence = "module 'cocoax.domains' has no attribute 'ProbabiltySimplex'. Did you mean: 'ProbabilitySimplex'?"
     assert said.splitlines()[-1] == f"AttributeError: {sentence}"

@@ -1,5 +1,7 @@
 """Errors. Each message is one sentence: what is wrong, and what would be right."""
 
+from typing import Any
+
 
 class CocoaxError(ValueError):
     """Base of every error that cocoax raises on purpose."""
@@ -23,7 +25,7 @@ class InfeasibleError(CocoaxError):
     Every x in the domain has <multiplier, g(x)> >= bound > 0, although multiplier >= 0.
     """
 
-    def __init__(self, message, multiplier, bound):
+    def __init__(self, message: str, multiplier: Any, bound: Any):
         super().__init__(message)
         self.multiplier = multiplier
         self.bound = bound

@@ -52,7 +52,7 @@ def test_a_class_does_not_inherit_facts():
 
 def test_a_function_can_have_facts():
     facts = DomainFacts("a sort", on_host=True)
-    assert with_facts(facts)(lambda: None).facts.columns() == ("a sort", "on the host")
+    assert with_facts(facts)(lambda: None).facts.columns() == ("a sort", "on the host")  # pyright: ignore[reportFunctionMemberAccess]
 
 
 @pytest.mark.parametrize(

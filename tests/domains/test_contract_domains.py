@@ -95,7 +95,7 @@ def public_domains():
             for name, each in vars(module).items()
             if inspect.isclass(each) and issubclass(each, AbstractDomain) and not name.startswith(("_", "Abstract"))
         }
-    return classes, {name for name in cocoax.domains.__all__ if inspect.isfunction(getattr(cocoax.domains, name))}
+    return classes, {name for name in cocoax.domains.__all__ if inspect.isfunction(getattr(cocoax.domains, name))}  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def contracts_of(path):

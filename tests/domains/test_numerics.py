@@ -96,7 +96,7 @@ def test_an_ellipsoid_far_away_holds_its_vertices():
 def test_a_loose_row_binds_nothing():
     domain = D.ProbabilitySimplex(5).intersect(jnp.eye(5)[:2], jnp.array([0.2, 1e15]))
     vertex = domain.lmo(jnp.array([-3.0, -2.0, -1.0, 0.0, 0.0], jnp.float32))
-    assert abs(vertex.gap) <= 1e-5
+    assert abs(vertex.gap) <= 1e-5  # pyright: ignore[reportAttributeAccessIssue]
     np.testing.assert_allclose(vertex.dense(), [0.2, 0.8, 0, 0, 0], atol=1e-5)
 
 

@@ -203,7 +203,7 @@ def test_a_point_played_takes_the_dtype_of_the_game():
     round = jax.tree.map(lambda leaf: leaf[0], rounds)
     for played in (np.full(4, 0.25), np.array([1, 0, 0, 0])):
         after, outcome = OCG.observe(problem, state, round, played=played)
-        assert outcome.loss.dtype == jnp.float32
+        assert outcome.loss.dtype == jnp.float32  # pyright: ignore[reportAttributeAccessIssue]
         kinds = [jax.tree.map(lambda leaf: leaf.dtype, each) for each in (state, after)]
         assert jax.tree.leaves(kinds[0]) == jax.tree.leaves(kinds[1])
     with pytest.raises(cx.ProblemError, match=r"played must have the domain's shape \(4,\), got \(3,\)"):

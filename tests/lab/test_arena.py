@@ -64,14 +64,14 @@ def test_new_problems_agree_with_an_independent_solver(name):
 
     made, best = drawn(name)
     r = {key: np.asarray(value, np.float64) for key, value in made.rounds.items()}
-    sample = made.instance.environment.sample
+    sample = made.instance.environment.sample  # pyright: ignore[reportAttributeAccessIssue]
     if name == "portfolio":
         x = cp.Variable(10, nonneg=True)
         total, within = -cp.sum(cp.log(r["growth"] @ x)), [cp.sum(x) == 1]
         limit = np.asarray(sample.risk) @ x <= float(sample.limit)
     elif name == "shortest path":
         x = cp.Variable(24, nonneg=True)
-        edges = np.asarray(made.problem.domain.edges)
+        edges = np.asarray(made.problem.domain.edges)  # pyright: ignore[reportAttributeAccessIssue]
         balance = np.zeros((16, 24))
         balance[edges[:, 0], range(24)] += 1
         balance[edges[:, 1], range(24)] -= 1
@@ -85,12 +85,12 @@ def test_new_problems_agree_with_an_independent_solver(name):
         x = cp.Variable((16, 16), symmetric=True)
         total = -cp.trace(np.einsum("ti,tj->ij", r["sample"], r["sample"]) @ x)
         within = [x >> 0, np.eye(16) - x >> 0, cp.trace(x) == 3]
-        covariance = np.asarray(made.instance.expected_constraint.covariance)
+        covariance = np.asarray(made.instance.expected_constraint.covariance)  # pyright: ignore[reportFunctionMemberAccess]
         limit = cp.trace(covariance @ x) <= float(sample.limit)
     program = cp.Problem(cp.Minimize(total), [*within, limit])
     program.solve(solver="CLARABEL")
     assert float(best.value) == pytest.approx(program.value, rel=1e-4)
-    assert float(best.multiplier[0]) * len(best.loss) == pytest.approx(float(limit.dual_value), rel=2e-2)
+    assert float(best.multiplier[0]) * len(best.loss) == pytest.approx(float(limit.dual_value), rel=2e-2)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 NEW = pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_rivals_make_the_steps_that_they_were_told():
         (TunedDPP, 1.0, after["queue"]),
         (TunedAdaptivePDOGD, T**0.5, after["anytime"]),
     ):
-        game = cx.play(problem, make(step, dual_step), rounds, key=KEY, horizon=T, keep_decisions=True)
+        game = cx.play(problem, make(step, dual_step), rounds, key=KEY, horizon=T, keep_decisions=True)  # pyright: ignore[reportCallIssue]
         np.testing.assert_allclose(game.decisions[1], start + rate * (moved - start), rtol=1e-9)
-        np.testing.assert_allclose(game.multiplier[:, 0], [0, multiplier], rtol=1e-9)
+        np.testing.assert_allclose(game.multiplier[:, 0], [0, multiplier], rtol=1e-9)  # pyright: ignore[reportCallIssue]
     tracked = TunedTracked(step, dual_step)
     game = cx.play(problem, tracked, rounds, key=KEY, horizon=T)
     plain = cx.learners.PrimalDual(
@@ -329,7 +329,7 @@ def test_standings_are_what_the_table_says(finished):
     for row in rows.iter_rows(named=True):
         here = {each["learner"] for each in table if each["problem"] == row["problem"]}
         rivals = {name: mean(row["problem"], name, 40) for name in here if name.endswith(", tuned")}
-        assert row["horizon"] == 40 and row["rival"] == min(rivals, key=rivals.get)
+        assert row["horizon"] == 40 and row["rival"] == min(rivals, key=rivals.__getitem__)
         assert row["rival_score"] == pytest.approx(min(rivals.values()))
         mine, start = ([mean(row["problem"], name, T) for T in (10, 20, 40)] for name in ("Blocks", START))
         assert (row["score"], row["start"]) == pytest.approx((mine[-1], start[-1]))
@@ -357,7 +357,7 @@ def test_rivals_are_met_at_the_horizon_that_they_were_tuned_for(finished):
         here = table.filter((pl.col("problem") == row["problem"]) & (pl.col("horizon") == tuning.HORIZON))
         means = dict(here.group_by("learner").agg(pl.col("score").mean()).iter_rows())
         rivals = {name: score for name, score in means.items() if name.endswith(", tuned")}
-        assert row["horizon"] == tuning.HORIZON and row["rival"] == min(rivals, key=rivals.get)
+        assert row["horizon"] == tuning.HORIZON and row["rival"] == min(rivals, key=rivals.__getitem__)
         assert (row["score"], row["start"]) == pytest.approx((means["Blocks"], means[START]))
         assert row["rival_score"] == pytest.approx(min(rivals.values()))
     assert f"at T = {tuning.HORIZON} " in arena.markdown(finished, "cocoax race arena")

@@ -94,7 +94,7 @@ class Cells(HTMLParser):
         super().__init__()
         self.found, self.table, self.row = {}, None, None
 
-    def handle_starttag(self, tag, attributes):
+    def handle_starttag(self, tag, attributes):  # pyright: ignore[reportIncompatibleMethodOverride]
         given = {name: value or "" for name, value in attributes}
         if tag == "table":
             self.table = self.found.setdefault((given["data-table"], given.get("data-problem")), {})
@@ -285,7 +285,7 @@ def test_a_theorems_line_has_its_exponent(stored, plots):
             means = {line["learner"]: np.array(line["mean"]) for line in spec["lines"]}
             on_paper = {line.get_label(): line.get_ydata() for line in axis.lines}
             for learner, mean in means.items():
-                np.testing.assert_allclose(on_paper[learner], mean, rtol=1e-12)
+                np.testing.assert_allclose(on_paper[learner], mean, rtol=1e-12)  # pyright: ignore[reportCallIssue]
             references = {each["learner"]: each for each in spec["references"]}
             rates = RATES[figure]
             assert references.keys() == {name for name in rates.keys() & means if (means[name][:-1] > 0).any()}
@@ -295,7 +295,7 @@ def test_a_theorems_line_has_its_exponent(stored, plots):
                 expected = means[learner][first] * (x / HORIZONS[first]) ** rates[learner]
                 np.testing.assert_allclose(each["y"], expected, rtol=1e-9)
                 mine = [line.get_ydata() for line in axis.lines if line.get_color() == looks[learner].colour]
-                np.testing.assert_allclose(mine[-1], expected, rtol=1e-9)
+                np.testing.assert_allclose(mine[-1], expected, rtol=1e-9)  # pyright: ignore[reportCallIssue]
                 drawn.add((figure, rates[learner]))
     assert drawn >= {("regret", 0.25), ("violation", 0.5), ("violation", 0.75)}
 

@@ -194,7 +194,7 @@ def test_auto_is_its_transcription(name, memory):
     rounds = some_rounds(domain.shape, constraints)
     problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
     game = cx.play(problem, Auto(memory), rounds, key=KEY, keep_decisions=True)
-    plays, multipliers, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, memory)
+    plays, multipliers, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, memory)  # pyright: ignore[reportCallIssue]
     np.testing.assert_allclose(game.multiplier, multipliers, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(game.decisions, plays[:-1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(game.decision, plays[-1], rtol=0, atol=1e-9)
@@ -210,7 +210,7 @@ def test_steps_are_at_most_ten_times_longer():
     rounds["b"] = rounds["b"] - 3
     problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
     game = cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True)
-    plays, _, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, None)
+    plays, _, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, None)  # pyright: ignore[reportCallIssue]
     np.testing.assert_allclose(game.decisions, plays[:-1], rtol=0, atol=1e-9)
     assert np.sum(boosts == 10) >= 5
 

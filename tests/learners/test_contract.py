@@ -351,7 +351,7 @@ class Greedy(primal.OGD):
 class Restless(primal.OGD):
     """Starts anew elsewhere."""
 
-    def restart(self, domain, state, scale, *, key):
+    def restart(self, domain, state, scale, *, key):  # pyright: ignore[reportIncompatibleMethodOverride]
         start = jax.tree.map(lambda new, old: new.astype(old.dtype), domain.start(), state.point)
         return self.init(domain, scale, start=start, key=key), primal.base.cost()
 

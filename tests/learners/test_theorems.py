@@ -256,7 +256,7 @@ def test_multipliers_are_their_recursion_and_stay_below_their_cap(algorithm):
             np.testing.assert_allclose(game.multiplier, np.broadcast_to(cap, (rounds, 2)), rtol=1e-12)
 
     holds()
-    holds.hypothesis.inner_test(np.full((rounds, 2, 3), bound), 1.0)
+    holds.hypothesis.inner_test(np.full((rounds, 2, 3), bound), 1.0)  # pyright: ignore[reportFunctionMemberAccess]
 
 
 # Follow the perturbed leader
@@ -284,7 +284,7 @@ class Resized(primal.AbstractPerturbation):
     name: ClassVar[str] = "resized"
 
     @property
-    def norm(self):
+    def norm(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.noise.norm
 
     def draw(self, key, like):
@@ -394,7 +394,7 @@ class OneShot(primal.AbstractPrimal):
     def _constants(self, domain):
         return self.ftpl.constants(domain)
 
-    def init(self, domain, scale, *, start, key, warm=None):
+    def init(self, domain, scale, *, start, key, warm=None):  # pyright: ignore[reportIncompatibleMethodOverride]
         return _OneShotState(self.ftpl.init(domain, scale, start=start, key=key), key)
 
     def decision(self, state):
@@ -404,7 +404,7 @@ class OneShot(primal.AbstractPrimal):
         inner, cost = self.ftpl.step(domain, state.inner, revealed, next_bounds, key=state.coin)
         return _OneShotState(inner, state.coin), cost
 
-    def restart(self, domain, state, scale, *, key):
+    def restart(self, domain, state, scale, *, key):  # pyright: ignore[reportIncompatibleMethodOverride]
         raise NotImplementedError
 
 

@@ -384,9 +384,9 @@ class Flat(Box):
 @pytest.mark.parametrize(
     "domain, sentence",
     [
-        (Bent(4), "tangent changes a product with a difference of points"),
-        (Long(4), "tangent is longer than the direction"),
-        (Wide(4), "a point of the inner ball lies outside"),
+        (Bent(4), "tangent changes a product with a difference of points"),  # pyright: ignore[reportCallIssue]
+        (Long(4), "tangent is longer than the direction"),  # pyright: ignore[reportCallIssue]
+        (Wide(4), "a point of the inner ball lies outside"),  # pyright: ignore[reportCallIssue]
         (Flat(LOWER, UPPER), "a point of the inner ball lies outside"),
     ],
     ids=["bent", "long", "wide", "flat"],
@@ -406,7 +406,7 @@ def test_squares_by_a_table_are_never_too_small():
         span = OfRankOne((jnp.asarray(matrix), jnp.zeros((40, 40), jnp.float32)), vertices)
         difference = jnp.array([1.0, 0.0, -1.0], jnp.float32)
         exact = np.sum(
-            (matrix - np.float64(5) * np.outer(*(np.float64(np.float32(each)) for each in (left, right)))) ** 2
+            (matrix - np.float64(5) * np.outer(*(np.float64(np.float32(each)) for each in (left, right)))) ** 2  # pyright: ignore[reportCallIssue]
         )
         assert span.square(difference) >= exact
         short += span.dot(difference, difference) < exact

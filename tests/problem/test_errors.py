@@ -56,7 +56,7 @@ class Fixed(cx.Environment):
 
 
 class OnlyRounds(Fixed):
-    def emit(self, state, decision, key):
+    def emit(self, state, decision, key):  # pyright: ignore[reportIncompatibleMethodOverride]
         return {"cost": jnp.ones(3), "use": jnp.ones(3)}
 
 
@@ -71,7 +71,7 @@ class Greedy:
 
 
 class PlainTuple(learners.Stay):
-    def observe(self, problem, state, round, *, played=None):
+    def observe(self, problem, state, round, *, played=None):  # pyright: ignore[reportIncompatibleMethodOverride]
         return state, (jnp.zeros(()), jnp.zeros(1))
 
 

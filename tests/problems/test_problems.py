@@ -111,7 +111,7 @@ def test_binding_variant_is_as_described():
     Over 6 keys: 4.28 to 4.43, 0.571 to 0.612, 2.67e-4 to 2.76e-4, all within 5% of these.
     """
     instance = problems.matrix_completion(jax.random.key(0), binding=True)
-    truth, expected = instance.environment.sample.truth, instance.expected_constraint
+    truth, expected = instance.environment.sample.truth, instance.expected_constraint  # pyright: ignore[reportAttributeAccessIssue]
     assert float(expected(truth)) == pytest.approx(4.4, rel=0.05)
     assert float(expected(jnp.zeros((50, 50)))) == pytest.approx(-float(expected(truth)))
     best = instance.comparator(instance.rounds(1000, KEY))
@@ -146,15 +146,15 @@ def test_minimize_encloses_the_true_value_and_bounds_the_true_gap():
     noise = 5 * 0.25**2 / 3  # of the targets, the same for every x
 
     def expected_loss(x):
-        return 0.5 * (np.sum((x - np.asarray(mean.cost)) ** 2) + noise)
+        return 0.5 * (np.sum((x - np.asarray(mean.cost)) ** 2) + noise)  # pyright: ignore[reportAttributeAccessIssue]
 
     assert solution.value.lower <= expected_loss(x) <= solution.value.upper
     truth = np.asarray(instance.expected_constraint(x))
     assert np.all((solution.violation.lower <= truth) & (truth <= solution.violation.upper))
 
     point = cvxpy.Variable(5)
-    within = [point >= 0, cvxpy.sum(point) == 1, np.asarray(mean.use) @ point <= np.asarray(mean.budget)]
-    program = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(point - np.asarray(mean.cost))), within)
+    within = [point >= 0, cvxpy.sum(point) == 1, np.asarray(mean.use) @ point <= np.asarray(mean.budget)]  # pyright: ignore[reportAttributeAccessIssue]
+    program = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(point - np.asarray(mean.cost))), within)  # pyright: ignore[reportAttributeAccessIssue]
     program.solve(solver="CLARABEL")
     assert expected_loss(x) - (program.value + 0.5 * noise) <= solution.gap.upper
 

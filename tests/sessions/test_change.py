@@ -222,7 +222,7 @@ def test_a_session_in_memory_survives_an_interrupt():
         append(*arguments)
         raise KeyboardInterrupt
 
-    journal.append = interrupted
+    journal.append = interrupted  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(KeyboardInterrupt):
         tools.observe(session, 1)
     journal.append = append

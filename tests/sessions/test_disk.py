@@ -41,7 +41,7 @@ def _fails(session, statement):
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO events", "COMMIT"])
 def test_a_failing_disk_costs_no_acknowledged_round(tmp_path, statement):
     with tools.session(tmp_path / "session", snapshot_every=3) as it:
-        disk = it._durable._journal._database._connection = _FailingConnection(
+        disk = it._durable._journal._database._connection = _FailingConnection(  # pyright: ignore[reportAttributeAccessIssue]
             it._durable._journal._database._connection, statement
         )
         for _ in range(4):
@@ -60,7 +60,7 @@ def test_a_failing_disk_costs_no_acknowledged_round(tmp_path, statement):
 
 def test_a_snapshot_that_does_not_fit_is_told_and_costs_nothing(tmp_path):
     with tools.session(tmp_path / "session", snapshot_every=3) as it:
-        disk = it._durable._journal._database._connection = _FailingConnection(
+        disk = it._durable._journal._database._connection = _FailingConnection(  # pyright: ignore[reportAttributeAccessIssue]
             it._durable._journal._database._connection, "INSERT OR"
         )
         disk.full = True

@@ -122,10 +122,10 @@ def test_a_commit_that_may_come_back_is_overwritten(path):
     with tools.session(path) as it:
         tools.observe(it, 2)
         database = it._durable._journal._database
-        database._connection = _FailsToSync(database._connection)
+        database._connection = _FailsToSync(database._connection)  # pyright: ignore[reportAttributeAccessIssue]
         with pytest.raises(cx.SessionError, match="give it again"):
             tools.observe(it, 1)
-        assert database._connection.overwritten and not database.uncertain
+        assert database._connection.overwritten and not database.uncertain  # pyright: ignore[reportAttributeAccessIssue]
         tools.observe(it, 1)
         assert tools.bits(it) == tools.uninterrupted().after(3)
 

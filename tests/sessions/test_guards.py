@@ -58,7 +58,7 @@ _NUMBERS = [
 ]
 _EXACT = [decimal.Decimal("NaN"), decimal.Decimal(1), fractions.Fraction(1, 3), np.ones(4, object), np.array(None)]
 _DATES = [datetime.datetime(2020, 1, 1), np.datetime64("2020-01-01"), np.timedelta64(1, "s"), np.ones(4, "M8[s]")]
-_EMPTY = [{}, set(), (), [], np.ones(0), np.ma.masked, np.ma.masked_array(np.ones(4), [0, 0, 1, 0])]
+_EMPTY = [{}, set(), (), [], np.ones(0), np.ma.masked, np.ma.masked_array(np.ones(4), [0, 0, 1, 0])]  # pyright: ignore[reportCallIssue]
 _NESTED = [{1, 2}, {"a": 1}, {1: 2, "b": 3}, [1, [2, 3]], [[1], [2, 3]], [None] * 4, _deep(70), _deep(5000), _endless()]
 _INFINITE = [float("nan"), float("inf"), -float("inf"), np.float32("inf"), [1, 2, 3, float("nan")]]
 _FOREIGN = [np.ones(4, np.longdouble), jax.random.key(0), jax.random.split(jax.random.key(0), 4)]

@@ -133,7 +133,7 @@ class _InterruptedConnection:
 def test_an_interrupted_session_can_be_opened_again(path):
     session = tools.session(path)
     database = session._durable._journal._database
-    database._connection = _InterruptedConnection(database._connection)
+    database._connection = _InterruptedConnection(database._connection)  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(KeyboardInterrupt):
         tools.observe(session, 1)
     with pytest.raises(cx.SessionError, match="interrupted"):

@@ -501,5 +501,5 @@ def test_formulas_take_tracers():
         )
 
     traced = parameters(jnp.asarray(900), jnp.asarray(30), jnp.float32(2.0), jnp.float32(3.0))
-    plain = parameters.__wrapped__(900, 30, 2.0, 3.0)
+    plain = parameters.__wrapped__(900, 30, 2.0, 3.0)  # pyright: ignore[reportAttributeAccessIssue]
     np.testing.assert_allclose(traced, plain, rtol=1e-5)

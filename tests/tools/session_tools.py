@@ -156,7 +156,7 @@ def _observe_until_killed(path, name, every, send):
 
 def in_process(function, *arguments):
     """(process, what it sends): a new process that has not computed anything yet."""
-    os.environ["SESSION_CACHE"] = str(jax.config.jax_compilation_cache_dir)
+    os.environ["SESSION_CACHE"] = str(jax.config.jax_compilation_cache_dir)  # pyright: ignore[reportAttributeAccessIssue]
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["session_tools"])
     receive, send = context.Pipe(duplex=False)

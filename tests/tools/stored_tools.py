@@ -151,7 +151,7 @@ def main(folder):
     try:
         from cocoax.core.fingerprint import fingerprint
     except ImportError:
-        from cocoax._fingerprint import fingerprint
+        from cocoax._fingerprint import fingerprint  # pyright: ignore[reportMissingImports]
     folder.mkdir(parents=True, exist_ok=True)
     next_decisions = {}
     for name in OPTIONS:

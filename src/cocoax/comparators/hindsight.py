@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
 from ..domains.base import Point
@@ -39,7 +40,7 @@ class Comparator(eqx.Module):
     multiplier: np.ndarray  # (m,), or (T, m) with benchmark="every_round"
 
     @property
-    def gap(self):
+    def gap(self) -> np.ndarray:
         """How far `value` may be above the best possible one."""
         return self.value - self.lower_bound
 
@@ -73,7 +74,7 @@ def hindsight(
     benchmark: Literal["mean", "every_round"] = "mean",
     tol: float = 1e-6,
     horizon: int | None = None,
-    key=None,
+    key: PRNGKeyArray | None = None,
 ) -> Comparator:
     r"""The best fixed decision in hindsight, in float64, with a certificate by linear minimisation.
 

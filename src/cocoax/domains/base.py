@@ -67,15 +67,15 @@ class AbstractVertex(eqx.Module):
     def dense(self) -> Point:
         """The vertex as a point."""
 
-    def dot(self, x: Point):
+    def dot(self, x: Point) -> Array:
         """<x, v>."""
         return tree.dot(x, self.dense())
 
-    def mix(self, x: Point, step) -> Point:
+    def mix(self, x: Point, step: Any) -> Point:
         """(1 - step) x + step v: the Frank-Wolfe step."""
         return tree.mix(x, self.dense(), step)
 
-    def combine(self, weights) -> Point:
+    def combine(self, weights: Any) -> Point:
         """For a batch of vertices: sum_k weights[..., k] v_k."""
         points = jax.vmap(lambda vertex: vertex.dense())(self)
         return tree.combine(weights, points)
@@ -168,7 +168,7 @@ class AbstractDomain(eqx.Module):
         return Entrywise(points, vertices)
 
     @of_points("support")
-    def support(self, direction: Point):
+    def support(self, direction: Point) -> Array:
         """max <direction, v> over X. Its gradient is the vertex that attains it, ties included."""
         return _support(direction, self)
 
@@ -179,7 +179,7 @@ class AbstractDomain(eqx.Module):
             "learners.Auto()"
         )
 
-    def validate(self, point, what: str, may_be_infinite=True) -> Point:
+    def validate(self, point: Any, what: str, may_be_infinite: bool = True) -> Point:
         """A user's point or direction (`what`) as floating arrays of the domain's shape; else an error."""
         if tree.is_traced(point) and getattr(point, "shape", None) == self.shape and point.dtype == floating(point):
             return point  # in compiled code, nearly always
@@ -189,11 +189,11 @@ class AbstractDomain(eqx.Module):
         """A point as losses and constraints see it."""
         return x
 
-    def truncate(self, x: Point, weight=None) -> Point:
+    def truncate(self, x: Point, weight: Any = None) -> Point:
         """A point or direction in the form that is stored between rounds; with a weight w, a point of w X stays one."""
         return x
 
-    def intersect(self, A: Point, b) -> "AbstractDomain":
+    def intersect(self, A: Point, b: Any) -> "AbstractDomain":
         r"""$X \cap \{x : \langle A_i, x\rangle \le b_i\}$, where a few known hard constraints belong to the set.
 
         **Arguments:**

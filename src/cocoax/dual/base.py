@@ -16,7 +16,7 @@ class Weights(eqx.Module):
     loss: Float[Array, ""]
     constraint: Float[Array, " m"]
 
-    def total(self):
+    def total(self) -> Array:
         """By how much f's and g's common constants grow in h."""
         return self.loss + self.constraint.sum()
 
@@ -39,21 +39,21 @@ class AbstractDual(eqx.Module):
         return True
 
     @abc.abstractmethod
-    def init(self, constraints: int, dtype) -> Any:
+    def init(self, constraints: int, dtype: Any) -> Any:
         """The state before the first round."""
 
     @abc.abstractmethod
-    def forecast(self, state) -> Weights:
+    def forecast(self, state: Any) -> Weights:
         """The next round's weights; exact if `predictable`, else the best that is known."""
 
     @abc.abstractmethod
-    def weigh(self, state, values: Float[Array, " m"], norms: Callable[[], Any]) -> tuple[Weights, Any]:
+    def weigh(self, state: Any, values: Float[Array, " m"], norms: Callable[[], Any]) -> tuple[Weights, Any]:
         """This round's weights, given g_t(x_t), and the state after.
 
         `norms()` computes the l2 norms of the gradients of f_t and of all g_t at x_t; rules that do not ask for them do
         not pay for them.
         """
 
-    def settle(self, state, moved) -> Any:
+    def settle(self, state: Any, moved: Any) -> Any:
         """After the primal moved: `moved.linearised()` and `moved.exact()` are g_t at the next decision."""
         return state

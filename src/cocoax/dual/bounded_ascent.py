@@ -1,6 +1,6 @@
 """Dual ascent that is kept below a cap (as in Castiglioni, Celli, Marchesi, Romano, Gatti, 2022)."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -34,7 +34,7 @@ class BoundedAscent(AbstractDual):
     step: Float[Array, ""]
     predictable: ClassVar[bool] = True
 
-    def __init__(self, cap, step):
+    def __init__(self, cap: Any, step: Any):
         if not (tree.is_traced(cap) or check.scalar(cap, "cap", LearnerError) > 0):
             raise LearnerError(f"cap must be positive, got {cap}")
         self.cap = jnp.asarray(cap, float)

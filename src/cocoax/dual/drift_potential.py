@@ -37,7 +37,7 @@ class DriftPotential(AbstractDual):
     loss_weight: Float[Array, ""]  # v
     predictable: ClassVar[bool] = True
 
-    def __init__(self, rate=None, drain=None, margin=None, loss_weight: Any = 1.0):
+    def __init__(self, rate: Any = None, drain: Any = None, margin: Any = None, loss_weight: Any = 1.0):
         if len({value is None for value in (rate, drain, margin)}) > 1:
             raise LearnerError("DriftPotential takes rate, drain and margin together, or none")
         self.rate = optional_parameter(rate, "rate")

@@ -35,7 +35,7 @@ class ExponentialPotential(AbstractDual):
     loss_weight: Float[Array, ""]  # v
     predictable: ClassVar[bool] = False
 
-    def __init__(self, rate=None, loss_weight: Any = 1.0):
+    def __init__(self, rate: Any = None, loss_weight: Any = 1.0):
         self.rate = optional_parameter(rate, "rate")
         self.loss_weight = positive_parameter(loss_weight, "loss_weight")
 

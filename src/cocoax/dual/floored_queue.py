@@ -1,6 +1,6 @@
 """The virtual queue that never falls below the slack (Yu, Neely, 2020)."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -29,7 +29,7 @@ class FlooredQueue(AbstractDual):
     predictable: ClassVar[bool] = False
     settles: ClassVar[bool] = True
 
-    def __init__(self, unit=1.0):
+    def __init__(self, unit: Any = 1.0):
         self.unit = positive_parameter(unit, "unit")
 
     def init(self, constraints, dtype):

@@ -34,7 +34,7 @@ class Hard(AbstractDual):
     rule: AbstractDual
     predictable: ClassVar[bool] = False
 
-    def __init__(self, rule):
+    def __init__(self, rule: Any):
         self.rule = check.instance(rule, AbstractDual, LearnerError, "Hard needs one of cocoax.dual")
         if rule.settles:
             raise LearnerError(f"{type(rule).__name__} looks at the next decision; give Hard a rule that does not")

@@ -1,6 +1,6 @@
 """A quadratic penalty (Yuan, Lamperski, 2018): weights from the current round alone."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -25,7 +25,7 @@ class Penalty(AbstractDual):
     zeta: Float[Array, ""] | None
     predictable: ClassVar[bool] = False
 
-    def __init__(self, zeta=None):
+    def __init__(self, zeta: Any = None):
         self.zeta = optional_parameter(zeta, "zeta")
 
     @property

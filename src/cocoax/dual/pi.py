@@ -62,19 +62,19 @@ class PI(AbstractDual):
         self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
         self.memory = rounds_remembered(memory)
 
-    def init(self, constraints, dtype):
+    def init(self, constraints, dtype: Any):
         zeros = jnp.zeros(constraints, dtype)
         return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), zeros)
 
-    def rest(self, constraints, dtype) -> Control:
+    def rest(self, constraints: Any, dtype: Any) -> Control:
         """The controller before the first round."""
         zeros = jnp.zeros(constraints, dtype)
         return Control(zeros, jnp.zeros((), dtype), *[zeros] * 6)
 
-    def forecast(self, state):
+    def forecast(self, state: Any):
         return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
 
-    def weigh(self, state, values, norms):
+    def weigh(self, state: Any, values, norms):
         keep = discount(self.memory, values.dtype)
         loss_norm, gradient_norms = norms()
         loss_squares = keep * state.loss_squares + loss_norm**2
@@ -83,7 +83,7 @@ class PI(AbstractDual):
         weights, control = self.control(state.control, values, unit)
         return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
 
-    def control(self, state: Control, values, unit) -> tuple[Float[Array, " m"], Control]:
+    def control(self, state: Control, values: Any, unit: Any) -> tuple[Float[Array, " m"], Control]:
         """The weights u, given g and the natural unit of each multiplier."""
         keep = discount(self.memory, values.dtype)
         gain, proportional, smoothing = (

@@ -1,6 +1,6 @@
 """Regularised dual ascent (Mahdavi, Jin, Yang, 2012), the dual step of both of the paper's algorithms."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -28,7 +28,7 @@ class RegularizedAscent(AbstractDual):
     mu: Float[Array, ""] | None
     predictable: ClassVar[bool] = True
 
-    def __init__(self, theta=None, mu=None):
+    def __init__(self, theta: Any = None, mu: Any = None):
         if (theta is None) != (mu is None):
             raise LearnerError("RegularizedAscent takes theta and mu together, or neither")
         self.theta = None if theta is None else parameter(theta, "theta", 0, float("inf"))

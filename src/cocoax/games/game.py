@@ -43,12 +43,12 @@ class Game(eqx.Module):
         outcomes: Any,
         names: tuple[str, ...],
         *,
-        decision=None,
-        average=None,
-        decisions=None,
-        rounds=None,
-        state=None,
-        problem=None,
+        decision: Any = None,
+        average: Any = None,
+        decisions: Any = None,
+        rounds: Any = None,
+        state: Any = None,
+        problem: Any = None,
     ) -> "Game":
         """The game whose rounds came to `outcomes`, an `Outcome` of all of them."""
         numpy = np if isinstance(outcomes.finite, np.ndarray) else jnp
@@ -69,7 +69,7 @@ class Game(eqx.Module):
             names=names,
         )
 
-    def regret(self, comparator):
+    def regret(self, comparator: Any) -> Any:
         """Running sum of f_t(x_t) - f_t(x*), (..., T).
 
         `comparator` is what `hindsight` returns; or a point, or a path of T points (dynamic regret), which need
@@ -79,7 +79,7 @@ class Game(eqx.Module):
         with jax.numpy_dtype_promotion("standard"):  # a game in float32, a comparator in float64
             return running_sum(self.loss - against, -1)
 
-    def regret_bounds(self, comparator):
+    def regret_bounds(self, comparator: Any) -> Any:
         """(lower, upper): regret against the comparator's point, and with its duality gap added.
 
         Where the comparator is feasible, the last entries enclose the regret against the exact optimum.
@@ -88,15 +88,15 @@ class Game(eqx.Module):
         lower = self.regret(against)
         return lower, lower + np.expand_dims(against.value - against.lower_bound, -1)
 
-    def violation(self):
+    def violation(self) -> Any:
         """Running sum of g_t(x_t), (..., T, m)."""
         return running_sum(self.constraint, -2)
 
-    def hard_violation(self):
+    def hard_violation(self) -> Any:
         """Running sum of [g_t(x_t)]_+, (..., T, m)."""
         return running_sum(jnp.maximum(self.constraint, 0), -2)
 
-    def score(self, comparator):
+    def score(self, comparator: Any) -> Any:
         """Regret + <multiplier, [violation]_+>, running: what overspending saved is charged at the optimal price."""
         against = self._against(comparator)
         price = against.multiplier
@@ -106,7 +106,7 @@ class Game(eqx.Module):
             charge = np.expand_dims(price, -2) * self.violation().clip(0)
         return self.regret(against) + charge.sum(-1)
 
-    def table(self, comparator=None) -> dict[str, np.ndarray]:
+    def table(self, comparator: Any = None) -> dict[str, np.ndarray]:
         """One row a round, as NumPy columns that pandas and polars both take; batches get a column `game`."""
         batch = self.loss.shape[:-1]
         if len(batch) > 1:

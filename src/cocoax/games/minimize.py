@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..comparators.hindsight import Comparator, hindsight
 from ..core import check
@@ -43,7 +44,7 @@ def minimize(
     environment: Environment,
     *,
     horizon: int,
-    key,
+    key: PRNGKeyArray,
     learner: AbstractLearner | None = None,
     samples: int = 1000,
     batches: int = 10,

@@ -2,9 +2,11 @@
 
 import contextlib
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
 from ..core.sums import compensated_add
@@ -21,12 +23,12 @@ from .state import Progress, begin, checked_start, checked_state
 def play(
     problem: Problem,
     learner: AbstractLearner,
-    rounds,
+    rounds: Any,
     *,
-    key=None,
-    horizon=None,
-    start=None,
-    state=None,
+    key: PRNGKeyArray | None = None,
+    horizon: Any = None,
+    start: Any = None,
+    state: Any = None,
     length: int | None = None,
     keep_decisions: bool = False,
     keep_rounds: bool = False,

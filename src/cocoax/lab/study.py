@@ -4,6 +4,7 @@ import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -147,7 +148,7 @@ class Study:
         """Measured time of a round in a batch, without compilation, by problem, learner and horizon."""
         return rows.seconds(self._stored())
 
-    def report(self, **options) -> Path:
+    def report(self, **options: Any) -> Path:
         """Figures, tables and one HTML page in `out`; returns the page's path."""
         from .report.write import write_report
 

@@ -53,7 +53,7 @@ class Anytime(AbstractLearner):
     first: Int[Array, ""]
     capacity: int = eqx.field(static=True)
 
-    def __init__(self, learner, *, first: Any = 16, capacity: int = 2**16):
+    def __init__(self, learner: Any, *, first: Any = 16, capacity: int = 2**16):
         needed = "Anytime needs one of cocoax.learners"
         self.learner = check.instance(learner, AbstractLearner, LearnerError, needed)
         self.capacity = check.whole(capacity, "capacity", LearnerError, low=1)

@@ -92,7 +92,7 @@ class TrackedPI(AbstractLearner):
     step_rule: Distance
     memory: Float[Array, ""] | None
 
-    def __init__(self, memory=None):
+    def __init__(self, memory: Any = None):
         self.dual = PI(memory=memory)
         self.step_rule = Distance(_FIRST, memory=memory)
         self.memory = rounds_remembered(memory)

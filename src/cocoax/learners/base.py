@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..core import check, tree
 from ..core.facts import Facts
@@ -43,7 +43,7 @@ class Horizon(eqx.Module):
     rounds: Int[Array, ""]
     capacity: int = eqx.field(static=True)
 
-    def __init__(self, rounds, capacity=None):
+    def __init__(self, rounds: Any, capacity: Any = None):
         if capacity is None:
             if tree.is_traced(rounds):
                 raise LearnerError("a traced horizon needs a static capacity; give Horizon(rounds, capacity)")
@@ -94,14 +94,14 @@ class AbstractLearner(eqx.Module):
     """What the catalogue says of it."""
 
     @abc.abstractmethod
-    def init(self, problem: Problem, *, key, horizon=None, start: Point | None = None) -> Any:
+    def init(self, problem: Problem, *, key: PRNGKeyArray, horizon: Any = None, start: Point | None = None) -> Any:
         """The state before the first round."""
 
     @abc.abstractmethod
-    def decision(self, state) -> Point:
+    def decision(self, state: Any) -> Point:
         """The next decision."""
 
-    def decide(self, problem: Problem, state, request: Round) -> Point:
+    def decide(self, problem: Problem, state: Any, request: Round) -> Point:
         """The next decision, given what is already seen of its round (`Problem(request=...)`).
 
         Learners that decide before a round is seen ignore the request.
@@ -109,7 +109,9 @@ class AbstractLearner(eqx.Module):
         return self.decision(state)
 
     @abc.abstractmethod
-    def observe(self, problem: Problem, state, round: Round, *, played: Point | None = None) -> tuple[Any, Outcome]:
+    def observe(
+        self, problem: Problem, state: Any, round: Round, *, played: Point | None = None
+    ) -> tuple[Any, Outcome]:
         """Learn from a round. `played` is what was really done, when it was not the decision."""
 
     @property
@@ -120,7 +122,7 @@ class AbstractLearner(eqx.Module):
     def check(self, problem: Problem) -> None:
         """Raise, in one sentence, if what is known before a game shows that this learner cannot play the problem."""
 
-    def rounds_left(self, state) -> Int[Array, ""] | None:
+    def rounds_left(self, state: Any) -> Int[Array, ""] | None:
         """How many rounds the plan still has; None for learners that need no horizon."""
         return None
 

@@ -60,7 +60,7 @@ class Capped(AbstractLearner):
     bound: Float[Array, "..."] | None
     margin: Float[Array, "..."]
 
-    def __init__(self, learner, *, safe, limit, bound=None, margin: Any = 0.0):
+    def __init__(self, learner: Any, *, safe: Any, limit: Any, bound: Any = None, margin: Any = 0.0):
         self.learner = check.instance(
             learner, AbstractLearner, LearnerError, "Capped needs one of cocoax.learners first"
         )

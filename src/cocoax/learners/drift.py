@@ -26,7 +26,7 @@ class AbstractDriftPlusPenalty(AbstractPrimalDual):
     """
 
     @abc.abstractmethod
-    def tuning(self, horizon) -> tuple[Any, Any]:
+    def tuning(self, horizon: Array) -> tuple[Any, Any]:
         """(V, alpha) for a game of this many rounds."""
 
     def rule(self, problem, horizon):
@@ -91,7 +91,7 @@ class Liakopoulos(AbstractDriftPlusPenalty):
     loss_weight: Float[Array, ""] | None
     window: Int[Array, ""]
 
-    def __init__(self, *, loss_weight=None, window: Any = 1):
+    def __init__(self, *, loss_weight: Any = None, window: Any = 1):
         self.primal = OGD()
         self.loss_weight = None if loss_weight is None else positive_parameter(loss_weight, "loss_weight")
         window = window if tree.is_traced(window) else check.whole(window, "window", LearnerError, low=1)

@@ -63,7 +63,7 @@ class PDOFW(_FrankWolfe):
 
     theta_scale: Float[Array, ""]
 
-    def __init__(self, *, beta=0.0, theta_scale=1.0):
+    def __init__(self, *, beta=0.0, theta_scale: Any = 1.0):
         self.primal = OFW(rate=1.0, mixing=1.0)
         self.beta = parameter(beta, "beta", 0, 0.25)
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")

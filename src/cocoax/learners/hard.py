@@ -48,7 +48,7 @@ class YuanLamperski(AbstractPrimalDual):
     primal: OGD
     beta: Float[Array, ""]
 
-    def __init__(self, *, beta=0.5):
+    def __init__(self, *, beta: Any = 0.5):
         self.primal = OGD()
         self.beta = parameter(beta, "beta", 0, 1)
 
@@ -84,15 +84,15 @@ class AbstractProximal(AbstractLearner):
         return 0.0
 
     @abc.abstractmethod
-    def curvature(self, t) -> Any:
+    def curvature(self, t: Array) -> Any:
         """alpha_t."""
 
     @abc.abstractmethod
-    def weigh(self, queue, t) -> Any:
+    def weigh(self, queue: Array, t: Array) -> Any:
         """w_t."""
 
     @abc.abstractmethod
-    def charge(self, queue, t, violation) -> Any:
+    def charge(self, queue: Array, t: Array, violation: Array) -> Any:
         """The next queue, after [g_t(x_{t+1})]_+."""
 
     def init(self, problem, *, key, horizon=None, start=None):
@@ -140,7 +140,7 @@ class Yi(AbstractProximal):
 
     c: Float[Array, ""]
 
-    def __init__(self, *, c=0.5):
+    def __init__(self, *, c: Any = 0.5):
         self.c = parameter(c, "c", 0, 1)
 
     def curvature(self, t):
@@ -176,7 +176,7 @@ class RECOO(AbstractProximal):
 
     epsilon: Float[Array, ""]
 
-    def __init__(self, *, epsilon=0.1):
+    def __init__(self, *, epsilon: Any = 0.1):
         self.epsilon = positive_parameter(epsilon, "epsilon")
 
     def first_queue(self):

@@ -134,7 +134,7 @@ class LyapStoch(_Lyapunov):
 
     growth_scale: Float[Array, ""] = argument("scale")
 
-    def __init__(self, base=None, *, scale=1.0):
+    def __init__(self, base=None, *, scale: Any = 1.0):
         self.base = _adaptive(base, "LyapStoch", surely=False)
         self.growth_scale = positive_parameter(scale, "scale")
 

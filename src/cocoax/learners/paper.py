@@ -16,6 +16,7 @@ from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, RoundBounds
 from ..primal.mfw import MFW
+from ..primal.perturbation import AbstractPerturbation
 from ..theory.traced_powers import ceil_power
 from .base import (
     AbstractLearner,
@@ -73,7 +74,7 @@ class Blocks(AbstractLearner):
     beta: Float[Array, ""]
     theta_scale: Float[Array, ""]
 
-    def __init__(self, primal, dual=None, *, beta=0.0, theta_scale=1.0):
+    def __init__(self, primal: Any, dual: Any = None, *, beta: Any = 0.0, theta_scale: Any = 1.0):
         dual = RegularizedAscent() if dual is None else dual
         self.primal = check.instance(primal, AbstractPrimal, LearnerError, "Blocks needs one of cocoax.primal")
         self.dual = check.instance(dual, AbstractDual, LearnerError, "Blocks takes one of cocoax.dual second")
@@ -192,13 +193,13 @@ class PDMFW(AbstractPrimalDual):
     beta: Float[Array, ""]
     theta_scale: Float[Array, ""]
 
-    def __init__(self, *, beta=0.0, theta_scale=1.0, perturbation="cube"):
+    def __init__(self, *, beta: Any = 0.0, theta_scale: Any = 1.0, perturbation: Any = "cube"):
         self.primal = MFW(perturbation)
         self.beta = parameter(beta, "beta", 0, 0.5)
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 
     @property
-    def perturbation(self):
+    def perturbation(self) -> AbstractPerturbation:
         return self.primal.noise
 
     def _regularity(self, problem):

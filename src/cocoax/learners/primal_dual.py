@@ -34,7 +34,7 @@ class AbstractPrimalDual(AbstractLearner):
     primal: eqx.AbstractVar[Any]
 
     @abc.abstractmethod
-    def rule(self, problem: Problem, horizon) -> AbstractDual:
+    def rule(self, problem: Problem, horizon: Array) -> AbstractDual:
         """The dual's rule for a game of `horizon` rounds."""
 
     @abc.abstractmethod
@@ -92,7 +92,7 @@ class PrimalDual(AbstractPrimalDual):
     primal: AbstractPrimal
     dual: AbstractDual
 
-    def __init__(self, primal, dual):
+    def __init__(self, primal: Any, dual: Any):
         check.instance(primal, AbstractPrimal, LearnerError, "PrimalDual needs one of cocoax.primal first")
         check.instance(dual, AbstractDual, LearnerError, "PrimalDual needs one of cocoax.dual second")
         if not dual.predictable and not primal.deterministic:

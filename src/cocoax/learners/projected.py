@@ -82,7 +82,7 @@ class PDOGD(AbstractPrimalDual):
     beta: Float[Array, ""]
     theta_scale: Float[Array, ""]
 
-    def __init__(self, *, beta=0.0, theta_scale=1.0):
+    def __init__(self, *, beta: Any = 0.0, theta_scale: Any = 1.0):
         self.primal = OGD()
         self.beta = parameter(beta, "beta", 0, 0.5)
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
@@ -116,7 +116,7 @@ class AdaptivePDOGD(AbstractRetuned):
     primal: OGD
     beta: Float[Array, ""]
 
-    def __init__(self, *, beta=0.5):
+    def __init__(self, *, beta: Any = 0.5):
         self.primal = OGD()
         self.beta = parameter(beta, "beta", 0, 1)
 

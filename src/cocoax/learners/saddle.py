@@ -1,6 +1,7 @@
 """Saddle-point methods of the related work: a primal that descends against a dual that ascends."""
 
 from fractions import Fraction
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -41,7 +42,7 @@ class Valls(AbstractRetuned):
     primal: OGD
     epsilon: Float[Array, ""]
 
-    def __init__(self, *, epsilon=0.5):
+    def __init__(self, *, epsilon: Any = 0.5):
         self.primal = OGD()
         self.epsilon = parameter(epsilon, "epsilon", 0, 1)
 
@@ -90,7 +91,7 @@ class Castiglioni(AbstractPrimalDual):
     primal: AbstractPrimal
     slater: Float[Array, ""]
 
-    def __init__(self, slater, primal=None):
+    def __init__(self, slater: Any, primal: Any = None):
         primal = OGD() if primal is None else primal
         self.primal = check.instance(primal, AbstractPrimal, LearnerError, "Castiglioni takes one of cocoax.primal")
         self.slater = positive_parameter(slater, "slater")
@@ -143,7 +144,7 @@ class OSPHG(AbstractPrimalDual):
     primal: MetaOGD
     theta_scale: Float[Array, ""]
 
-    def __init__(self, *, theta_scale=1.0):
+    def __init__(self, *, theta_scale: Any = 1.0):
         self.primal = MetaOGD()
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")
 

@@ -60,7 +60,7 @@ class FWCSOA(PDOFW):
     slater: Float[Array, ""]
     margin_scale: Float[Array, ""]
 
-    def __init__(self, slater, *, theta_scale=1.0, margin_scale=1.0):
+    def __init__(self, slater: Any, *, theta_scale: Any = 1.0, margin_scale: Any = 1.0):
         super().__init__(theta_scale=theta_scale)
         self.slater = positive_parameter(slater, "slater")
         self.margin_scale = positive_parameter(margin_scale, "margin_scale")

@@ -1,5 +1,7 @@
 """What the primals share whose regret follows the gradients that came, not those that might have."""
 
+from typing import Any
+
 from jaxtyping import Array, Float
 
 from .. import theory
@@ -12,6 +14,6 @@ class AbstractAdaptive(AbstractPrimal):
     r"""A primal with $\mathrm{Regret}_t \le C\sqrt{\sum_{s\le t}H_s^2}$ after every round $t \le T$, where $H_s$ is the
     norm of the s-th gradient, or the bound on it that was known before the round."""
 
-    def growth(self, domain: AbstractDomain, regularity: Regularity, horizon: Float[Array, ""]):
+    def growth(self, domain: AbstractDomain, regularity: Regularity, horizon: Float[Array, ""]) -> Any:
         """C, for a plan of `horizon` rounds."""
         return theory.growth(self.constants(domain), regularity.lipschitz, regularity.smoothness, horizon=horizon)

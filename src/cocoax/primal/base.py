@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..core import tree
 from ..core.facts import Facts
@@ -133,19 +133,23 @@ class AbstractPrimal(eqx.Module):
     def _constants(self, domain: AbstractDomain) -> Constants: ...
 
     @abc.abstractmethod
-    def init(self, domain: AbstractDomain, bounds: RoundBounds, *, start: Point, key, warm=None) -> Any:
+    def init(
+        self, domain: AbstractDomain, bounds: RoundBounds, *, start: Point, key: PRNGKeyArray, warm: Any = None
+    ) -> Any:
         """The state before the first round. `warm` is an earlier state whose LMO answers are good guesses."""
 
     @abc.abstractmethod
-    def decision(self, state) -> Point:
+    def decision(self, state: Any) -> Point:
         """The next decision."""
 
     @abc.abstractmethod
     def step(
-        self, domain: AbstractDomain, state, revealed: Revealed, next_bounds: RoundBounds, *, key
+        self, domain: AbstractDomain, state: Any, revealed: Revealed, next_bounds: RoundBounds, *, key: PRNGKeyArray
     ) -> tuple[Any, Cost]:
         """Learn from the revealed loss and prepare the next decision."""
 
     @abc.abstractmethod
-    def restart(self, domain: AbstractDomain, state, bounds: RoundBounds, *, key) -> tuple[Any, Cost]:
+    def restart(
+        self, domain: AbstractDomain, state: Any, bounds: RoundBounds, *, key: PRNGKeyArray
+    ) -> tuple[Any, Cost]:
         """Forget the past, keep the current decision as the new start, and keep LMO guesses."""

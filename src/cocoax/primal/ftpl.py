@@ -1,7 +1,7 @@
 """Follow the perturbed leader (Hannan, 1957; Kalai, Vempala, 2005), the paper's Algorithm 3 as corrected."""
 
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 
@@ -33,7 +33,7 @@ class FTPL(AbstractPrimal):
     alpha: ClassVar[Fraction] = Fraction(1, 2)
     facts = Facts(cost="1 LMO", guarantee="for linear losses, expected, proven", cites=("kalai2005",), regret=alpha)
 
-    def __init__(self, perturbation="ball"):
+    def __init__(self, perturbation: Any = "ball"):
         self.noise = named_perturbation(perturbation)
 
     @property

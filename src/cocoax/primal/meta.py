@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
 
 from ..core import tree
-from ..domains.base import AbstractVertex, Point
-from .base import AbstractPrimal, cost, first_guess
+from ..domains.base import AbstractDomain, AbstractVertex, Point
+from .base import AbstractPrimal, Revealed, RoundBounds, cost, first_guess
 from .perturbation import AbstractPerturbation, perturbed_leaders, repeat
 
 
@@ -41,22 +42,22 @@ class AbstractMeta(AbstractPrimal):
         """K for the longest run."""
 
     @abc.abstractmethod
-    def steps(self, bounds) -> Any:
+    def steps(self, bounds: RoundBounds) -> Any:
         """K for this run; traced."""
 
     @abc.abstractmethod
-    def mixture(self, k, j) -> tuple[Any, Any]:
+    def mixture(self, k: Array, j: Array) -> tuple[Any, Any]:
         """The weights of x^1 and of v^j in x^{k+1}, for 1 <= j <= k."""
 
     @abc.abstractmethod
-    def estimates(self, points, revealed, key) -> Point:
+    def estimates(self, points: Point, revealed: Revealed, key: PRNGKeyArray) -> Point:
         """What the inner learners see, with a leading axis."""
 
     @property
     def gradients_per_step(self) -> int:
         return 1
 
-    def perturbation_bound(self, domain, bounds):
+    def perturbation_bound(self, domain: AbstractDomain, bounds: RoundBounds) -> Array:
         """The bound on gradients that perturbations are sized for."""
         return bounds.lipschitz
 

@@ -1,6 +1,7 @@
 """Meta-Frank-Wolfe (Chen, Harshaw, Hassani, Karbasi, ICML 2018), with exact gradients."""
 
 from fractions import Fraction
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ class MFW(AbstractMeta):
 
     noise: AbstractPerturbation = argument("perturbation")
 
-    def __init__(self, perturbation="ball"):
+    def __init__(self, perturbation: Any = "ball"):
         self.noise = named_perturbation(perturbation)
 
     def _constants(self, domain):

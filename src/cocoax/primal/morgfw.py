@@ -1,6 +1,7 @@
 """Meta online recursive-gradient Frank-Wolfe (Xie, Shen, Zhang, Wang, Qian, AAAI 2020)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +39,7 @@ class MORGFW(AbstractMeta):
     sample: Callable | None
     noise: AbstractPerturbation = argument("perturbation")
 
-    def __init__(self, sample=None, perturbation="ball"):
+    def __init__(self, sample: Callable | None = None, perturbation: Any = "ball"):
         if not (sample is None or callable(sample)):
             raise LearnerError(f"sample must be callable as sample(round, key), got {check.described(sample)}")
         self.sample = None if sample is None else tree.as_pytree(sample)

@@ -1,7 +1,7 @@
 """Online Frank-Wolfe with the best constant steps (Weibel, Gaillard, Koolen, Taylor, 2025, Theorem 2.1)."""
 
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -44,7 +44,7 @@ class OFW(AbstractPrimal):
     alpha: ClassVar[Fraction] = Fraction(3, 4)
     facts = Facts(cost="1 LMO", guarantee="proven", cites=("weibel2025",), regret=alpha)
 
-    def __init__(self, rate=None, mixing=None):
+    def __init__(self, rate: Any = None, mixing: Any = None):
         if (rate is None) != (mixing is None):
             raise LearnerError("OFW takes rate and mixing together, or neither")
         self.rate = optional_parameter(rate, "rate")

@@ -79,6 +79,6 @@ class OSPF(AbstractPrimal):
 
     def _lead(self, domain, total, guesses, bounds, key):
         block = _block(bounds)
-        size = Ball().size(bounds.lipschitz, block * bounds.horizon.astype(float), domain.dimension)
+        size = Ball().size(bounds.lipschitz, block.astype(float) * bounds.horizon.astype(float), domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
         return _State(average(vertices, block), total, vertices, jnp.zeros((), jnp.int32))

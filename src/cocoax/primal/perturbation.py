@@ -1,15 +1,17 @@
 """Random perturbations for follow-the-perturbed-leader, and what each costs in regret."""
 
 import abc
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.extend.random import threefry_2x32
+from jaxtyping import Array, PRNGKeyArray
 
 from .. import theory
 from ..core import tree
+from ..domains.base import AbstractDomain, Point
 from ..errors import LearnerError
 
 
@@ -20,14 +22,14 @@ class AbstractPerturbation(eqx.Module):
     norm: ClassVar[float]  # in which gradients are bounded
 
     @abc.abstractmethod
-    def draw(self, key, like):
+    def draw(self, key: PRNGKeyArray, like: Point) -> Point:
         """One draw of size 1, shaped like `like`."""
 
-    def size(self, lipschitz, horizon, dimension: int):
+    def size(self, lipschitz: Any, horizon: Any, dimension: int) -> Any:
         """s, the best for `horizon` linear losses."""
         return theory.ftpl_size(jnp.asarray(horizon, jnp.result_type(lipschitz)), lipschitz, dimension, self.name)
 
-    def diameter(self, domain):
+    def diameter(self, domain: AbstractDomain) -> Array:
         """R, in the norm dual to the one that bounds gradients."""
         return domain.diameter(2 if self.norm == 2 else 1)
 
@@ -132,5 +134,5 @@ def average(vertices, count):
     capacity = jax.tree.leaves(vertices)[0].shape[0]
     kind = tree.dtype([leaf for leaf in jax.tree.leaves(vertices) if jnp.issubdtype(leaf.dtype, jnp.floating)])
     count = jnp.clip(count, 1, capacity)
-    weights = jnp.where(jnp.arange(capacity) < count, 1 / count.astype(kind), 0)
+    weights = jnp.where(jnp.arange(capacity, dtype=count.dtype) < count, 1 / count.astype(kind), 0)
     return vertices.combine(weights.astype(kind))

@@ -1,7 +1,7 @@
 """Sampled follow the perturbed leader (Hazan, Minasyan, COLT 2020; the paper's Table 2 prints SFTRL, E20)."""
 
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 
@@ -39,7 +39,7 @@ class SFTPL(AbstractPrimal):
         cost="T LMOs, ceil(sqrt T) if smooth", guarantee="expected, proven", cites=("hazan2020",), regret=alpha
     )
 
-    def __init__(self, smooth=False):
+    def __init__(self, smooth: Any = False):
         self.smooth = flag(smooth, "smooth")
 
     @classmethod

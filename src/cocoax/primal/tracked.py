@@ -55,7 +55,7 @@ class Tracked(AbstractPrimal):
     atoms: int = eqx.field(static=True)
     step_rule: AbstractStep = argument("step")
 
-    def __init__(self, step=None, *, atoms=0):
+    def __init__(self, step: Any = None, *, atoms: Any = 0):
         self.step_rule = as_step(step)
         self.atoms = check.whole(atoms, "atoms", LearnerError, low=0)
 

@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
 from ..domains.base import Point
@@ -36,17 +37,17 @@ class Environment(eqx.Module):
     """
 
     @abc.abstractmethod
-    def init(self, key) -> Any:
+    def init(self, key: PRNGKeyArray) -> Any:
         """The state before the first round."""
 
     @abc.abstractmethod
-    def emit(self, state, decision: Point | None, key) -> tuple[Any, Round]:
+    def emit(self, state: Any, decision: Point | None, key: PRNGKeyArray) -> tuple[Any, Round]:
         """The next state, and the round that answers `decision`.
 
         `decision` is None where the round, or a part of it, is seen before the decision (`Problem(request=...)`).
         """
 
-    def draw(self, horizon: int, key, decision: Point = None) -> Round:
+    def draw(self, horizon: int, key: PRNGKeyArray, decision: Point = None) -> Round:
         """`horizon` rounds with a leading axis, against one decision that never changes.
 
         With the same key these are the rounds that `play` meets, if the environment ignores decisions.
@@ -91,7 +92,7 @@ class Sampler(Environment):
 
     sample: Callable
 
-    def __init__(self, sample):
+    def __init__(self, sample: Callable):
         self.sample = tree.as_pytree(sample)
 
     def init(self, key):

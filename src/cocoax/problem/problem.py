@@ -39,7 +39,7 @@ class Regularity(eqx.Module):
     constraint_bound: Float[Array, ""] | None
     norm: float = eqx.field(static=True)
 
-    def __init__(self, lipschitz=None, smoothness=None, constraint_bound=None, norm: float = 2):
+    def __init__(self, lipschitz: Any = None, smoothness: Any = None, constraint_bound: Any = None, norm: float = 2):
         norm = float("inf") if norm == "inf" else norm
         if norm not in (2, float("inf")):
             raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm!r}")
@@ -101,14 +101,14 @@ class Problem(eqx.Module):
 
     def __init__(
         self,
-        domain,
-        loss,
-        constraint=None,
+        domain: AbstractDomain,
+        loss: Callable,
+        constraint: Callable | None = None,
         *,
         constraints: int | tuple[str, ...] = 1,
-        regularity=None,
-        loss_grad=None,
-        constraint_grad=None,
+        regularity: Any = None,
+        loss_grad: Callable | None = None,
+        constraint_grad: Callable | None = None,
         request: bool | str | Sequence[str] = False,
     ):
         needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
@@ -147,7 +147,7 @@ class Problem(eqx.Module):
         """(f(x), g(x)); g always as a vector."""
         return self._values(self.domain.view(x), round)
 
-    def linearize(self, x: Point, round: Round):
+    def linearize(self, x: Point, round: Round) -> tuple[Any, Any, Callable]:
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
             view = self.domain.view(x)
@@ -175,7 +175,7 @@ class Problem(eqx.Module):
             constraint_gradients = derivatives.user_gradient(self.constraint_grad, name, x, round, several)
         return loss_gradient, constraint_gradients
 
-    def curvature(self, x: Point, round: Round, a, b) -> Callable[[Point], Point]:
+    def curvature(self, x: Point, round: Round, a: Any, b: Any) -> Callable[[Point], Point]:
         """Products with the Hessian of a f + <b, g> at x, as a function of the direction.
 
         It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite.
@@ -188,7 +188,7 @@ class Problem(eqx.Module):
         except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
             return tree.zeros_like
 
-    def constants(self, norm, needs, who) -> Regularity:
+    def constants(self, norm: float, needs: Sequence[str], who: str) -> Regularity:
         """The regularity stated in `norm`, checked to hold what `who` needs."""
         name, spelt = ("l2", "2") if norm == 2 else ("linf", "jnp.inf")
         for regularity in self.regularity:

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import ProbabilitySimplex
@@ -59,7 +59,16 @@ class _Expected(eqx.Module):
 @with_facts(
     ProblemFacts("a probability simplex", "linear or quadratic losses, i.i.d. or switching, 1 or more constraints")
 )
-def simplex(key, *, n=10, constraints=1, quadratic=False, adversarial=False, stretch=None, binding=True) -> Instance:
+def simplex(
+    key: PRNGKeyArray,
+    *,
+    n: int = 10,
+    constraints: int = 1,
+    quadratic: bool = False,
+    adversarial: bool = False,
+    stretch: int | None = None,
+    binding: bool = True,
+) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ or $\frac12\|x-c_t\|^2$, and $g_t(x) = A_tx - b$, over the probability simplex.
 
     Costs and uses are uniform around means in $[\frac14,\frac34]$, with all entries in [0, 1]. The coordinate that

@@ -1,9 +1,11 @@
 """The class of ready problems."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
+from jaxtyping import PRNGKeyArray
 
 from ..comparators.hindsight import Comparator, hindsight
 from ..problem.environment import Environment
@@ -21,11 +23,11 @@ class Instance(eqx.Module):
     optimum: jax.Array | None  # x*, where it is known
     expected_constraint: Callable | None  # x -> E g(x), where it is known
 
-    def rounds(self, horizon: int, key) -> Round:
+    def rounds(self, horizon: int, key: PRNGKeyArray) -> Round:
         """`horizon` rounds, drawn beforehand."""
         return self.environment.draw(horizon, key)
 
-    def comparator(self, rounds: Round, **options) -> Comparator:
+    def comparator(self, rounds: Round, **options: Any) -> Comparator:
         """The best fixed decision for these rounds, from what is known or by `hindsight`."""
         if self.optimum is not None:
             best = Comparator.fixed(self.problem, rounds, self.optimum)

@@ -1,9 +1,11 @@
 """Budget pacing: how much of each offer to buy, when value and price are seen only afterwards."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..core import check
 from ..core.facts import ProblemFacts, with_facts
@@ -61,7 +63,7 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("a box", "budgeted buying; prices may double"))
-def pacing(key, *, segments=10, budget=0.5, doubles_at=None) -> Instance:
+def pacing(key: PRNGKeyArray, *, segments: int = 10, budget: Any = 0.5, doubles_at: Any = None) -> Instance:
     r"""$f_t(x) = -\langle v_t, x\rangle$ and $g_t(x) = \langle p_t, x\rangle - \rho$ over $[0,1]^n$.
 
     Each round offers n segments, of which any fraction x may be bought; `budget` is $\rho$ as a fraction of what buying

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import NuclearNormBall
@@ -62,7 +62,16 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("a nuclear-norm ball", "the paper's experiment; binding=True where the constraint matters"))
-def matrix_completion(key, *, rows=50, cols=50, radius=5.0, observed=100, rank=None, binding=False) -> Instance:
+def matrix_completion(
+    key: PRNGKeyArray,
+    *,
+    rows: int = 50,
+    cols: int = 50,
+    radius: float = 5.0,
+    observed: int = 100,
+    rank: int | None = None,
+    binding: bool = False,
+) -> Instance:
     r"""$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$, $\|X\|_*\le k$, $g_t(X) = \langle G^t, X\rangle - b$.
 
     M is Gaussian (of the given rank) with nuclear norm 1, $B_t$ is `observed` entries drawn without repetition.

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import ProbabilitySimplex
@@ -44,7 +44,7 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("a probability simplex", "growth of wealth within a limit on risk"))
-def portfolio(key, *, assets=10) -> Instance:
+def portfolio(key: PRNGKeyArray, *, assets: int = 10) -> Instance:
     r"""$f_t(x) = -\log\langle r_t, x\rangle$ and $g_t(x) = \langle s_t, x\rangle - \rho$ over the probability simplex.
 
     Each round an asset's price grows by the factor $r$, uniform around a mean in [0.95, 1.15], and adds the risk $s$ to

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import Fantope
@@ -40,7 +40,7 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("a Fantope", "explained variance, a limit on another one"))
-def online_pca(key, *, n=16, k=3) -> Instance:
+def online_pca(key: PRNGKeyArray, *, n: int = 16, k: int = 3) -> Instance:
     r"""$f_t(X) = -\langle a_ta_t^\top, X\rangle$ and $g_t(X) = \langle b_tb_t^\top, X\rangle - \rho$ over the Fantope.
 
     The variance of $a_t$ that k directions explain is to be large, that of $b_t$ small: say, of what must not be told

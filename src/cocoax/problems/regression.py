@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import GroupLassoBall, L1Ball
@@ -49,7 +49,7 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("an l1 ball", "squared or absolute errors, a limit on an exposure"))
-def sparse_regression(key, *, n=50, nonzero=5, absolute=False) -> Instance:
+def sparse_regression(key: PRNGKeyArray, *, n: int = 50, nonzero: int = 5, absolute: bool = False) -> Instance:
     r"""$f_t(x) = \frac12(\langle a_t, x\rangle - y_t)^2$ or $|\langle a_t, x\rangle - y_t|$, $\|x\|_1\le 1$.
 
     Features $a_t$ are uniform in $[-1,1]^n$, answers $y_t = \langle a_t, w\rangle$ with noise up to 0.1; the truth w
@@ -72,7 +72,7 @@ def sparse_regression(key, *, n=50, nonzero=5, absolute=False) -> Instance:
 
 
 @with_facts(ProblemFacts("a group-lasso ball", "squared errors, a limit on an exposure"))
-def group_sparsity(key, *, groups=10, size=5, nonzero=2) -> Instance:
+def group_sparsity(key: PRNGKeyArray, *, groups: int = 10, size: int = 5, nonzero: int = 2) -> Instance:
     r"""Regression with $\sum_j\|x_{G_j}\|_2 \le 1$: of `groups` groups of `size` features, `nonzero` matter.
 
     Losses, noise and constraint are those of `sparse_regression`; w fills `nonzero` groups, and lies on the sphere.

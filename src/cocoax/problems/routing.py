@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import ShortestPath
@@ -39,7 +39,7 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("paths across a grid", "routing within an emissions budget"))
-def shortest_path(key, *, side=4) -> Instance:
+def shortest_path(key: PRNGKeyArray, *, side: int = 4) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ and $g_t(x) = \langle e_t, x\rangle - \rho$ over the paths across a grid.
 
     A unit of flow goes from the first corner of `side` x `side` crossings to the last, along streets that lead right

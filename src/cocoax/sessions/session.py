@@ -2,16 +2,19 @@
 
 import os
 import threading
+from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..comparators.hindsight import hindsight
 from ..core import check, tree
+from ..domains.base import Point
 from ..errors import LearnerError, ProblemError, SessionError
 from ..games.game import Game
 from ..learners.base import AbstractLearner, Outcome
-from ..problem.problem import Problem
+from ..problem.problem import Problem, Round
 from . import packing
 from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, to_numpy
 from .copies import LearnerCopies
@@ -63,10 +66,10 @@ class Session:
         learner: AbstractLearner,
         path: str | os.PathLike | None = None,
         *,
-        key=None,
-        state=None,
-        horizon=None,
-        start=None,
+        key: PRNGKeyArray | None = None,
+        state: Any = None,
+        horizon: Any = None,
+        start: Any = None,
         pending: int = 0,
         copies: int | None = None,
         expires: int | None = None,
@@ -106,7 +109,7 @@ class Session:
         return tuple(self._copies.tickets)
 
     @property
-    def state(self):
+    def state(self) -> Any:
         """The state of the learner, for `play(state=...)` or another session; a tuple if there are several copies."""
         states = [self._copies.state(which) for which in range(len(self._copies.states))]
         return states[0] if len(states) == 1 else tuple(states)
@@ -122,7 +125,7 @@ class Session:
             "loosen it, or ask regret() for a proof"
         )
 
-    def decide(self, ticket: str | None = None):
+    def decide(self, ticket: str | None = None) -> Point:
         """The decision of the next round, in NumPy; the same until that round is observed.
 
         With `pending`, the decision of the round with the name `ticket`. A pending ticket gets its old decision, so a
@@ -155,7 +158,7 @@ class Session:
             number += 1
         return str(number)
 
-    def observe(self, round, played=None, *, ticket: str | None = None) -> Outcome:
+    def observe(self, round: Round, played: Point | None = None, *, ticket: str | None = None) -> Outcome:
         """Learn from a round; returns its outcome when the round is durable.
 
         `played` is the decision that was really played, if that was another one. A refused round changes nothing.
@@ -163,7 +166,7 @@ class Session:
         with self._lock:
             return self._observe([(round, played, ticket)], "round")[0]
 
-    def observe_many(self, rounds) -> list[Outcome]:
+    def observe_many(self, rounds: Any) -> list[Outcome]:
         """Learn from several rounds, oldest first, a list or a PyTree with a leading axis: from all, or none and raise.
 
         The same as `observe` for each, with one write to the disk. Not for late feedback.
@@ -190,7 +193,7 @@ class Session:
         self._durable.commit(copies, events, schema)
         return outcomes
 
-    def skip(self, ticket: str):
+    def skip(self, ticket: str) -> None:
         """Give up a ticket: its round will not be observed, and no copy learns from it."""
         with self._lock:
             if ticket is None:
@@ -233,7 +236,7 @@ class Session:
         """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars accept."""
         return rows_of(self.game().table())
 
-    def regret(self, comparator=None):
+    def regret(self, comparator: Any = None) -> Any:
         """Running regret against the best fixed decision over the rounds so far, or against another comparator."""
         game = self.game(keep_rounds=True)
         if comparator is None:
@@ -251,12 +254,12 @@ class Session:
                 "alarm": self.alarm,
             }
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop the data of all rounds so far, after a snapshot; their outcomes stay in `history`."""
         with self._lock:
             self._durable.forget()
 
-    def close(self):
+    def close(self) -> None:
         """Write a snapshot, so that the session opens fast, and let others open it."""
         with self._lock:
             self._durable.close()
@@ -268,7 +271,14 @@ class Session:
         self.close()
 
     @classmethod
-    def replay(cls, source, problem, learner, path=None, **options) -> "Session":
+    def replay(
+        cls,
+        source: Any,
+        problem: Problem,
+        learner: AbstractLearner,
+        path: str | os.PathLike | None = None,
+        **options: Any,
+    ) -> "Session":
         """A new session that observes all rounds of an old one, with the same or another learner.
 
         For another learner, a changed loss, or a newer version of cocoax or JAX: the new decisions are those that the

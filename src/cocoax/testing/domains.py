@@ -1,18 +1,22 @@
 """What every domain promises, as one function."""
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
 from ..domains.base import AbstractDomain
 from ..errors import DomainError
 
 
-def check_domain(domain: AbstractDomain, *, key, directions=50, reference=None):
+def check_domain(
+    domain: AbstractDomain, *, key: PRNGKeyArray, directions: int = 50, reference: Callable | None = None
+) -> None:
     """Raise `AssertionError`, with the broken promises, unless `domain` is what the other parts take it for.
 
     **Arguments:**

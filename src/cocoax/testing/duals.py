@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..dual.base import AbstractDual
 from .require import kinds, require, require_same
@@ -28,7 +29,7 @@ def _norms(values):
     return lambda: (jnp.ones((), values.dtype), jnp.ones_like(values))
 
 
-def check_dual(dual: AbstractDual, *, key):
+def check_dual(dual: AbstractDual, *, key: PRNGKeyArray) -> None:
     """Raise `AssertionError`, with the broken promise, unless `dual` is what learners take it for.
 
     >>> import jax

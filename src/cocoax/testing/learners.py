@@ -1,9 +1,12 @@
 """What every learner promises, as one function."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
 from ..errors import LearnerError, ProblemError
@@ -18,7 +21,15 @@ from .require import kinds, require, require_close, require_inside, require_same
 _EXACT = 4  # rounds in which two programs agree to rounding: chaotic dynamics have not magnified it yet
 
 
-def check_learner(learner: AbstractLearner, *, key, problem=None, rounds=None, horizon: int = 20, random=None):
+def check_learner(
+    learner: AbstractLearner,
+    *,
+    key: PRNGKeyArray,
+    problem: Any = None,
+    rounds: Any = None,
+    horizon: int = 20,
+    random: bool | None = None,
+) -> None:
     """Raise `AssertionError`, with the broken promise, unless `learner` is what `play` takes it for.
 
     **Arguments:**
@@ -216,7 +227,7 @@ def _check_lanes(games):
         what = f"under vmap, with named constraints, given gradients and played=decision, game {i} is another"
         require_close(found, expected, 100 * games.tol, what)
         first = [jax.tree.map(lambda leaf: leaf[:_EXACT], x) for x in (found, expected)]
-        require_close(*first, games.tol, what)  # before rounding has grown
+        require_close(first[0], first[1], games.tol, what)  # before rounding has grown
     finite = np.asarray(outcomes.finite)
     require(finite[[0, 1, 3]].all(), "under vmap, finite rounds were reported as not finite")
     if _shows(games, bad, t):

@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..core import tree
 from ..dual.base import Weights
@@ -19,7 +20,7 @@ _ROUNDS = 6  # before the restart, and after it
 _CAPACITY = 12
 
 
-def check_primal(primal: AbstractPrimal, *, key):
+def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray) -> None:
     """Raise `AssertionError`, with the broken promise, unless `primal` is what learners take it for.
 
     It plays a small problem on a product of a simplex and a nuclear-norm ball, alone, with one restart.

@@ -40,12 +40,12 @@ class Bounds(NamedTuple):
     blocks: Any
 
 
-def violation(bound, weight, deficit):
+def violation(bound: Any, weight: Any, deficit: Any) -> Any:
     r"""$\|[V]_+\| \le \sqrt{4a(B + S)}$: take $\lambda = [V]_+/2a$, and $\mathrm{Reg} \ge -S = -RDT$."""
     return (4 * weight * (bound + deficit)) ** 0.5
 
 
-def violation_strong_duality(bound, weight, multiplier):
+def violation_strong_duality(bound: Any, weight: Any, multiplier: Any) -> Any:
     r"""$\|[V]_+\| \le 2a\Lambda + 2\sqrt{a(B + a\Lambda^2)}$ with $\Lambda = \|\lambda^\star\|$.
 
     Strong duality is $\mathrm{Reg} + \langle\lambda^\star, V\rangle \ge 0$; with u the direction of $[V]_+$,
@@ -54,7 +54,7 @@ def violation_strong_duality(bound, weight, multiplier):
     return 2 * weight * multiplier + 2 * (weight * (bound + weight * multiplier**2)) ** 0.5
 
 
-def multiplier_cap(constraint_bound, theta, *, block=1, mu=None, steps=None):
+def multiplier_cap(constraint_bound: Any, theta: Any, *, block: Any = 1, mu: Any = None, steps: Any = None) -> Any:
     r"""Largest value of each multiplier after n dual steps: $\frac{GK}{\theta}(1 - (1-\theta\mu)^n)$.
 
     Without mu and n: $(1 - 1/e)GK/\theta$, for every round of either algorithm (K = 1 for Algorithm 2).
@@ -68,14 +68,14 @@ def algorithm1(
     horizon: int,
     constants: Constants,
     *,
-    lipschitz,
-    smoothness=None,
-    constraint_bound,
-    diameter,
-    beta=0.0,
-    constraints=1,
-    multiplier=None,
-    theta_scale=1.0,
+    lipschitz: Any,
+    smoothness: Any = None,
+    constraint_bound: Any,
+    diameter: Any,
+    beta: Any = 0.0,
+    constraints: int = 1,
+    multiplier: Any = None,
+    theta_scale: Any = 1.0,
 ) -> Bounds:
     r"""Algorithm 1 with m constraints:
     $B = \frac{mG^2K^2Q}{\theta(Q+1)} + Q(C_0+A)K^\alpha + \frac{m(Q+1)A^2K^{2\alpha}}{2\theta}$.
@@ -118,15 +118,15 @@ def algorithm1(
 
 
 def algorithm1_printed(
-    horizon,
+    horizon: Any,
     constants: Constants,
     *,
-    lipschitz,
-    smoothness=None,
-    constraint_bound,
-    diameter,
-    beta=0.0,
-    multiplier=None,
+    lipschitz: Any,
+    smoothness: Any = None,
+    constraint_bound: Any,
+    diameter: Any,
+    beta: Any = 0.0,
+    multiplier: Any = None,
 ) -> Bounds:
     r"""The paper's closed form (K and Q taken as real powers of T), with $e = \frac{2-\alpha}{3-2\alpha}$:
 
@@ -152,15 +152,15 @@ def pdmfw(
     horizon: int,
     *,
     dimension: int,
-    diameter,
-    lipschitz,
-    smoothness,
-    constraint_bound,
-    beta=0.0,
-    perturbation="cube",
-    constraints=1,
-    multiplier=None,
-    theta_scale=1.0,
+    diameter: Any,
+    lipschitz: Any,
+    smoothness: Any,
+    constraint_bound: Any,
+    beta: Any = 0.0,
+    perturbation: str = "cube",
+    constraints: int = 1,
+    multiplier: Any = None,
+    theta_scale: Any = 1.0,
     inner: int | None = None,
 ) -> Bounds:
     r"""Algorithm 2 with m constraints and K inner steps (default $\lceil\sqrt T\rceil$).
@@ -204,7 +204,9 @@ class PrintedConstants(NamedTuple):
     c3: Any
 
 
-def pdmfw_constants(*, dimension: int, diameter, lipschitz, smoothness, constraint_bound) -> PrintedConstants:
+def pdmfw_constants(
+    *, dimension: int, diameter: Any, lipschitz: Any, smoothness: Any, constraint_bound: Any
+) -> PrintedConstants:
     r"""$C_3 = 4RD + 5R^2L + \frac{R(4D+5RL)^2}{4D\sqrt d} + 3RD\sqrt d$,
     $C_1 = C_3 + \frac{G^2}{12RD\sqrt d}$, $C_2 = \sqrt{96RD\sqrt d\,(RD + C_1)}$."""
     unit = diameter * lipschitz * dimension**0.5
@@ -215,15 +217,15 @@ def pdmfw_constants(*, dimension: int, diameter, lipschitz, smoothness, constrai
 
 
 def pdmfw_printed(
-    horizon,
+    horizon: Any,
     *,
     dimension: int,
-    diameter,
-    lipschitz,
-    smoothness,
-    constraint_bound,
-    beta=0.0,
-    multiplier=None,
+    diameter: Any,
+    lipschitz: Any,
+    smoothness: Any,
+    constraint_bound: Any,
+    beta: Any = 0.0,
+    multiplier: Any = None,
 ) -> Bounds:
     r"""The paper's theorems: regret $C_1T^{1/2+\beta}$, violation $C_2T^{3/4-\beta/2}$, under strong duality
     $C_1T^{1/2+\beta} + 24RD\sqrt d(\lambda^\star+1)^2T^{1/2-\beta}$ (errata E16, E17; there $\beta = 0$)."""

@@ -5,6 +5,7 @@ Parameters take arrays too; the guarantees take numbers.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .bounds import Bounds, violation, violation_strong_duality
@@ -19,7 +20,9 @@ class Guaranteed(NamedTuple):
     violation: Any
 
 
-def pdofw_theta(horizon, *, diameter, lipschitz, beta: Any = 0.0, constraints: int = 1, scale: Any = 1.0):
+def pdofw_theta(
+    horizon: Any, *, diameter: Any, lipschitz: Any, beta: Any = 0.0, constraints: int = 1, scale: Any = 1.0
+) -> Any:
     r"""$\theta = 15mRD\,T^{-1/4-\beta}$."""
     return 15 * constraints * diameter * lipschitz * horizon ** -(0.25 + beta) * scale
 
@@ -27,13 +30,13 @@ def pdofw_theta(horizon, *, diameter, lipschitz, beta: Any = 0.0, constraints: i
 def pdofw(
     horizon: int,
     *,
-    diameter,
-    lipschitz,
-    constraint_bound,
-    beta=0.0,
-    constraints=1,
-    multiplier=None,
-    theta_scale=1.0,
+    diameter: Any,
+    lipschitz: Any,
+    constraint_bound: Any,
+    beta: Any = 0.0,
+    constraints: int = 1,
+    multiplier: Any = None,
+    theta_scale: Any = 1.0,
 ) -> Bounds:
     r"""PD-OFW with m constraints, in expectation; with $\varphi = T^\beta$ and $s\,\theta$ for $\theta$:
     $B = RDT^{3/4}\bigl(\frac\varphi2 + \frac2\varphi + \frac x2 + \frac1{2x}\bigr) + \frac{mG^2T}{s\theta(T+2)}$, where
@@ -64,12 +67,12 @@ def pdofw(
     return Bounds(bound, violation(bound, weight, unit * horizon), strong, theta, mu, 1, horizon)
 
 
-def penofw_zeta(horizon, *, diameter, lipschitz, beta: Any = 0.0):
+def penofw_zeta(horizon: Any, *, diameter: Any, lipschitz: Any, beta: Any = 0.0) -> Any:
     r"""$\zeta = 5RD\,T^{-1/4-\beta}$."""
     return 5 * diameter * lipschitz * horizon ** -(0.25 + beta)
 
 
-def penofw(horizon: int, *, diameter, lipschitz, beta=0.0) -> Guaranteed:
+def penofw(horizon: int, *, diameter: Any, lipschitz: Any, beta: Any = 0.0) -> Guaranteed:
     r"""PEN-OFW, surely: $\mathrm{Reg} + \frac1{2\zeta}\sum_t[g_t(x_t)]_+^2 \le B$ with
     $B = RD(\varphi + \frac{2.5}\varphi)T^{3/4}$.
 
@@ -83,18 +86,18 @@ def penofw(horizon: int, *, diameter, lipschitz, beta=0.0) -> Guaranteed:
     return Guaranteed(bound, (2 * zeta * horizon * (unit * horizon + bound)) ** 0.5)
 
 
-def growth(constants: Constants, lipschitz, smoothness=None, *, horizon):
+def growth(constants: Constants, lipschitz: Any, smoothness: Any = None, *, horizon: Any) -> Any:
     r"""$C = (C_1 + C_2L/D)T^{\alpha-1/2}$: for an adaptive primal the regret after t rounds is at most
     $C\sqrt{\sum_{s\le t}H_s^2}$. For AdaOFW $3RT^{1/4}$, for AdaGrad $\sqrt2R$."""
     return constants.slope(lipschitz, smoothness) / lipschitz * horizon ** (constants.alpha - 0.5)
 
 
-def lyap_hard_rate(horizon, growth, *, lipschitz):
+def lyap_hard_rate(horizon: Any, growth: Any, *, lipschitz: Any) -> Any:
     r"""$\lambda = 1/(2CD\sqrt T)$, of the potential $e^{\lambda Q} - 1$."""
     return 1 / (2 * growth * lipschitz * horizon**0.5)
 
 
-def lyap_hard(horizon: int, constants: Constants, *, diameter, lipschitz) -> Guaranteed:
+def lyap_hard(horizon: int, constants: Constants, *, diameter: Any, lipschitz: Any) -> Guaranteed:
     r"""LYAP-HARD over a deterministic adaptive primal, surely; with $c = C/R$:
     $\mathrm{Reg} \le RD(c\sqrt T + \frac12)$, hard violation $\le 2cRD\sqrt T\ln(2 + 2c\sqrt T + 2T)$.
 
@@ -118,7 +121,15 @@ class Drift(NamedTuple):
 
 
 def lyap_drift(
-    horizon, growth, *, diameter, lipschitz, constraint_bound, constraints: int = 1, log=math.log, least=min
+    horizon: Any,
+    growth: Any,
+    *,
+    diameter: Any,
+    lipschitz: Any,
+    constraint_bound: Any,
+    constraints: int = 1,
+    log: Callable = math.log,
+    least: Callable = min,
 ) -> Drift:
     r"""With $\bar G = G + 2CD$: $\ell = \min(\sqrt{\ln(2T + 8\frac CR\sqrt T + 4)}, 0.18\sqrt T)$,
     $\lambda = \frac{\ell}{\bar G\sqrt{mT}}$, $\kappa_0 = 0.864\lambda\bar G^2$ and $2CD$.
@@ -135,10 +146,10 @@ def lyap_stoch(
     horizon: int,
     constants: Constants,
     *,
-    diameter,
-    lipschitz,
-    smoothness=None,
-    constraint_bound,
+    diameter: Any,
+    lipschitz: Any,
+    smoothness: Any = None,
+    constraint_bound: Any,
     constraints: int = 1,
 ) -> Guaranteed:
     r"""LYAP-STOCH over an adaptive primal, in expectation; with $c = C/R$, $b = T + 4c\sqrt T + 0.864\ell^2 + 1$:
@@ -167,7 +178,9 @@ def lyap_stoch(
     return Guaranteed(unit * paid, queue + drained + drift.margin * (horizon * (1 + 2 * log)) ** 0.5)
 
 
-def lyap_pred(horizon: int, constants: Constants, *, diameter, lipschitz, constraint_bound) -> Guaranteed:
+def lyap_pred(
+    horizon: int, constants: Constants, *, diameter: Any, lipschitz: Any, constraint_bound: Any
+) -> Guaranteed:
     """LYAP-PRED over a deterministic adaptive primal, surely: the numbers of `lyap_stoch` with one constraint, for the
     hard violation."""
     return lyap_stoch(

@@ -9,7 +9,7 @@ from typing import Any
 from .constants import Constants, kappa
 
 
-def ceil_power(horizon: int, exponent) -> int:
+def ceil_power(horizon: int, exponent: Any) -> int:
     """The smallest integer K >= horizon**exponent, free of rounding: the least K with K^q >= T^p.
 
     >>> ceil_power(1000, 2 / 3), ceil_power(1001, 2 / 3), ceil_power(10**30, 1 / 3) == 10**10
@@ -31,7 +31,7 @@ def ceil_power(horizon: int, exponent) -> int:
     return above
 
 
-def block_length(horizon: int, alpha) -> int:
+def block_length(horizon: int, alpha: Any) -> int:
     r"""$K = \lceil T^{1/(3-2\alpha)} \rceil$, rounds between two dual steps of Algorithm 1.
 
     >>> block_length(1000, 3 / 4), block_length(1024, 1 / 2), block_length(7776, 2 / 3)
@@ -49,50 +49,57 @@ def inner_steps(horizon: int) -> int:
 
 def blocks_theta(
     constants: Constants,
-    lipschitz,
-    smoothness=None,
+    lipschitz: Any,
+    smoothness: Any = None,
     *,
-    block,
-    horizon,
+    block: Any,
+    horizon: Any,
     beta: Any = 0.0,
     constraints: int = 1,
     scale: Any = 1.0,
-):
+) -> Any:
     r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$ and the real K (erratum E23)."""
     slope = constants.slope(lipschitz, smoothness)
     return 3 * constraints * slope * block**constants.alpha * horizon**-beta * scale
 
 
-def blocks_mu(theta, blocks):
+def blocks_mu(theta: Any, blocks: Any) -> Any:
     r"""$\mu = 1 / (\theta (Q + 1))$ for $Q = \lceil T/K \rceil$ blocks."""
     return 1 / (theta * (blocks + 1))
 
 
-def pdmfw_level(horizon, beta: Any = 0.0):
+def pdmfw_level(horizon: Any, beta: Any = 0.0) -> Any:
     r"""$N = T^{1/2+\beta}$."""
     return horizon ** (0.5 + beta)
 
 
-def pdmfw_size(level, lipschitz, dimension: int, perturbation="cube"):
+def pdmfw_size(level: Any, lipschitz: Any, dimension: int, perturbation: str = "cube") -> Any:
     r"""Side of a cube $1/\delta = 2 D \sqrt d N$ (erratum E1), radius of the ball $D \sqrt{2\kappa_d} N$."""
     sides = 1 if perturbation == "ball" else 2
     return sides * lipschitz * dimension_factor(dimension, perturbation) * level
 
 
 def pdmfw_theta(
-    level, lipschitz, diameter, dimension: int, perturbation="cube", *, constraints: int = 1, scale: Any = 1.0
-):
+    level: Any,
+    lipschitz: Any,
+    diameter: Any,
+    dimension: int,
+    perturbation: str = "cube",
+    *,
+    constraints: int = 1,
+    scale: Any = 1.0,
+) -> Any:
     r"""$\theta = 12 m R D \sqrt d / N$; the ball has $\sqrt{2\kappa_d}$ for $\sqrt d$."""
     factor = dimension_factor(dimension, perturbation)
     return 12 * constraints * diameter * lipschitz * factor / level * scale
 
 
-def pdmfw_mu(theta, horizon):
+def pdmfw_mu(theta: Any, horizon: Any) -> Any:
     r"""$\mu = 1 / (\theta (T + 2))$."""
     return 1 / (theta * (horizon + 2))
 
 
-def ftpl_size(horizon, lipschitz, dimension: int, perturbation="ball"):
+def ftpl_size(horizon: Any, lipschitz: Any, dimension: int, perturbation: str = "ball") -> Any:
     r"""Best for T linear losses: side $D\sqrt{dT}$, centred $D\sqrt{2dT}$, radius $D\sqrt{\kappa_d T}$."""
     spread = {"cube": dimension, "centred": 2 * dimension, "ball": kappa(dimension)}
     if perturbation not in spread:

@@ -5,12 +5,13 @@ squared (dual) norms of the gradients. Sources and tags: the functions of the sa
 """
 
 import math
+from typing import Any
 
 from .constants import ftpl as ftpl_constants
 from .constants import kappa
 
 
-def ocg(horizon, *, diameter, lipschitz, rounds=None):
+def ocg(horizon: Any, *, diameter: Any, lipschitz: Any, rounds: Any = None) -> Any:
     r"""OCG tuned for T, after t <= T rounds: $RD(2T^{3/4} + \tfrac83 t^{3/4} + \tfrac14 t\,T^{-3/4})$.
 
     >>> round(ocg(10_000, diameter=1.0, lipschitz=1.0) / 10_000**0.75, 3)
@@ -21,24 +22,24 @@ def ocg(horizon, *, diameter, lipschitz, rounds=None):
     return diameter * lipschitz * turns
 
 
-def ofw(rounds, *, diameter, squares, rate, mixing):
+def ofw(rounds: Any, *, diameter: Any, squares: Any, rate: Any, mixing: Any) -> Any:
     r"""OFW with learning rate $\eta$, mixing $\sigma$, $V = \sum\|\nabla_t\|^2$:
     $R^2/2\eta + \eta V/\sigma + R\sqrt{VT\sigma/2}$."""
     curvature = diameter * (squares * rounds * mixing / 2) ** 0.5
     return diameter**2 / (2 * rate) + rate * squares / mixing + curvature
 
 
-def adaofw(horizon, *, diameter, squares):
+def adaofw(horizon: Any, *, diameter: Any, squares: Any) -> Any:
     r"""AdaOFW tuned for T, after any $t \le T$ rounds: $3 R T^{1/4} \sqrt{V_t}$."""
     return 3 * diameter * horizon**0.25 * squares**0.5
 
 
-def loo_bogd(horizon, *, diameter, lipschitz, block):
+def loo_bogd(horizon: Any, *, diameter: Any, lipschitz: Any, block: Any) -> Any:
     r"""LOO-BOGD with blocks of B rounds: $RD(\sqrt{BT} + \sqrt3\,T^{3/4})$."""
     return diameter * lipschitz * ((block * horizon) ** 0.5 + 3**0.5 * horizon**0.75)
 
 
-def tracked(*, diameter, powers):
+def tracked(*, diameter: Any, powers: Any) -> Any:
     r"""Tracked with steps $\eta_t = R\,S_t^{-3/4}$, $S_t = \sum_{s\le t}\|\nabla_s\|^{4/3}$ (`powers`), after any t
     rounds: $4.86\,R\,S_t^{3/4}$.
 
@@ -54,7 +55,7 @@ def tracked(*, diameter, powers):
     return 4.86 * diameter * powers**0.75
 
 
-def tracked_constant(*, diameter, step, powers, squares):
+def tracked_constant(*, diameter: Any, step: Any, powers: Any, squares: Any) -> Any:
     r"""Tracked with one step $\eta$: $\frac{R^2}{2\eta} + \frac{\eta V}2 + (2R^2\eta)^{1/3}S + (R^2\eta^2S^3V)^{1/4}$.
 
     $S=\sum\|\nabla_t\|^{4/3}$ (`powers`) and $V=\sum\|\nabla_t\|^2$ (`squares`). As in `tracked`,
@@ -65,7 +66,7 @@ def tracked_constant(*, diameter, step, powers, squares):
     return own + (2 * diameter**2 * step) ** (1 / 3) * powers + (diameter**2 * step**2 * powers**3 * squares) ** 0.25
 
 
-def ftpl(size, squares, *, diameter, dimension: int, perturbation="ball"):
+def ftpl(size: Any, squares: Any, *, diameter: Any, dimension: int, perturbation: str = "ball") -> Any:
     r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
 
     Cube $[0,s]^d$: $Rs + dR\sum\|w_t\|_\infty^2/s$; centred cube of side s: $Rs/2$ for $Rs$;
@@ -82,31 +83,31 @@ def ftpl(size, squares, *, diameter, dimension: int, perturbation="ball"):
     return diameter * (reach + dimension * squares / size)
 
 
-def ftpl_adaptive(squares, *, diameter, dimension: int):
+def ftpl_adaptive(squares: Any, *, diameter: Any, dimension: int) -> Any:
     r"""Ball of radius $\sqrt{2\kappa_d\sum_{s\le t}H_s^2}$ with $H_t \ge \|w_t\|$ known before round t:
     $2\sqrt2\,R\sqrt{\kappa_d\sum_{s\le t}H_s^2}$ after any t rounds."""
     return 2 * diameter * (2 * kappa(dimension) * squares) ** 0.5
 
 
-def sftpl(horizon, *, diameter, dimension: int, lipschitz, samples):
+def sftpl(horizon: Any, *, diameter: Any, dimension: int, lipschitz: Any, samples: Any) -> Any:
     r"""SFTPL with m samples a round: $2RD\sqrt{\kappa_d T} + RDT/\sqrt m$."""
     linear = ftpl_constants(diameter, dimension).regret(horizon, lipschitz)
     return linear + diameter * lipschitz * horizon / samples**0.5
 
 
-def sftpl_smooth(horizon, *, diameter, dimension: int, lipschitz, smoothness, samples):
+def sftpl_smooth(horizon: Any, *, diameter: Any, dimension: int, lipschitz: Any, smoothness: Any, samples: Any) -> Any:
     r"""SFTPL with m samples a round, smooth losses: $2RD\sqrt{\kappa_d T} + LR^2T/m$."""
     linear = ftpl_constants(diameter, dimension).regret(horizon, lipschitz)
     return linear + smoothness * diameter**2 * horizon / samples
 
 
-def ospf(horizon, *, diameter, dimension: int, lipschitz, smoothness, block):
+def ospf(horizon: Any, *, diameter: Any, dimension: int, lipschitz: Any, smoothness: Any, block: Any) -> Any:
     r"""OSPF with blocks of k rounds and k samples: $2RD\sqrt{\kappa_d kT} + LR^2T/k$."""
     linear = ftpl_constants(diameter, dimension).regret(block * horizon, lipschitz)
     return linear + smoothness * diameter**2 * horizon / block
 
 
-def orgfw(horizon: int, *, diameter, lipschitz, smoothness):
+def orgfw(horizon: int, *, diameter: Any, lipschitz: Any, smoothness: Any) -> Any:
     r"""ORGFW, i.i.d. losses: $4\sqrt2\,R(D+LR)\sqrt T + RD(1+\ln T) + \tfrac12LR^2(\tfrac12\ln^2T + 1/e)$."""
     noise = 4 * 2**0.5 * diameter * (lipschitz + smoothness * diameter) * horizon**0.5
     log = math.log(horizon)
@@ -114,13 +115,31 @@ def orgfw(horizon: int, *, diameter, lipschitz, smoothness):
     return noise + start + smoothness * diameter**2 / 2 * (log**2 / 2 + 1 / math.e)
 
 
-def mfw(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner, perturbation="ball"):
+def mfw(
+    horizon: Any,
+    *,
+    diameter: Any,
+    dimension: int,
+    lipschitz: Any,
+    smoothness: Any,
+    inner: Any,
+    perturbation: str = "ball",
+) -> Any:
     r"""MFW with K inner steps, $\gamma_k = 2/(k+1)$: Regret of FTPL $+\ 2LR^2T/(K+1)$."""
     linear = ftpl_constants(diameter, dimension, perturbation).regret(horizon, lipschitz)
     return linear + 2 * smoothness * diameter**2 * horizon / (inner + 1)
 
 
-def morgfw_exact(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner: int, perturbation="ball"):
+def morgfw_exact(
+    horizon: Any,
+    *,
+    diameter: Any,
+    dimension: int,
+    lipschitz: Any,
+    smoothness: Any,
+    inner: int,
+    perturbation: str = "ball",
+) -> Any:
     r"""MORGFW with K inner steps and exact gradients: Regret of FTPL
     $+\ \frac{T}{K+1}(RD + \tfrac12LR^2\ln(K+1))$."""
     linear = ftpl_constants(diameter, dimension, perturbation).regret(horizon, lipschitz)
@@ -128,7 +147,7 @@ def morgfw_exact(horizon, *, diameter, dimension: int, lipschitz, smoothness, in
     return linear + horizon / (inner + 1) * (diameter * lipschitz + curvature)
 
 
-def morgfw(horizon, *, diameter, dimension: int, lipschitz, smoothness, inner: int):
+def morgfw(horizon: Any, *, diameter: Any, dimension: int, lipschitz: Any, smoothness: Any, inner: int) -> Any:
     r"""MORGFW with K inner steps and stochastic gradients (each D-bounded, each L-smooth), ball of radius
     $D\sqrt{\kappa_d T}$, with $W = D^2 + L^2R^2$: the exact bound
     $+\ 2R\sqrt{\kappa_dT}\,\frac{W\ln(K+1)}{D(K+1)} + 2RT\sqrt{2W/(K+1)}$.

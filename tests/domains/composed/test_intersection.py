@@ -150,9 +150,9 @@ def test_the_gap_of_an_answer_that_was_cut_short_is_proven(monkeypatch):
     gaps = []
     for direction in 100 * rng.standard_normal((5, 7)):
         vertex = domain.lmo(jnp.asarray(direction))
-        value, multiplier = direction @ np.asarray(vertex.dense()), np.asarray(vertex.multiplier)
+        value, multiplier = direction @ np.asarray(vertex.dense()), np.asarray(vertex.multiplier)  # pyright: ignore[reportAttributeAccessIssue]
         bound = -radius * np.linalg.norm(direction + multiplier @ A) - multiplier @ b
-        gaps.append(float(vertex.gap))
+        gaps.append(float(vertex.gap))  # pyright: ignore[reportAttributeAccessIssue]
         assert gaps[-1] == pytest.approx(value - bound, rel=1e-8)
         assert value - gaps[-1] <= generic.minimum(direction) + 1e-4 <= value + 2e-4
     assert max(gaps) > 1
@@ -217,7 +217,7 @@ def test_intersections_compose():
     ball = L2Ball(4, 1.0)
     at_once, in_turn = ball.intersect(rows, b), ball.intersect(rows[0], b[0]).intersect(rows[1:], b[1:])
     assert eqx.tree_equal(at_once, in_turn)
-    assert in_turn.domain is ball
+    assert in_turn.domain is ball  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_decisions_may_be_trees():

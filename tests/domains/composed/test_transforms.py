@@ -265,7 +265,7 @@ def test_bounds_on_diameters_are_exact_where_they_can_be():
 
 def test_vertices_stay_small():
     moved = Translate(Scale(NuclearNormBall((3, 4), 2.0), -1.0), SHIFT).lmo(jnp.asarray(SHIFT))
-    assert isinstance(moved.inner.inner, RankOne)
+    assert isinstance(moved.inner.inner, RankOne)  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(Restrict(ProbabilitySimplex(9), slice(2)).lmo(jnp.ones(2)).inner, OneHot)
     # a column of A, taken without a product with all of A
     image = LinearImage(ProbabilitySimplex(500), np.ones((200, 500)))

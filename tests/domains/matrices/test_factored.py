@@ -112,7 +112,7 @@ def all_written(decisions):
 def element(seed, terms=3, values=True):
     drawn = np.random.default_rng(seed)
     left, right = drawn.standard_normal((terms, ROWS)), drawn.standard_normal((terms, COLUMNS))
-    made = ball().element(left, right, drawn.standard_normal(COUNT) if values else None)
+    made = ball().element(left, right, drawn.standard_normal(COUNT) if values else None)  # pyright: ignore[reportAttributeAccessIssue]
     array = left.T @ right
     if values:
         array[PLACES] += np.asarray(made.values)
@@ -273,9 +273,9 @@ def test_bad_input_gets_one_sentence():
     with pytest.raises(DomainError, match="does not project"):
         domain.project(domain.start())
     with pytest.raises(DomainError, match="together"):
-        domain.element(np.zeros(ROWS))
+        domain.element(np.zeros(ROWS))  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(DomainError, match="one for each entry"):
-        domain.element(values=np.zeros(3))
+        domain.element(values=np.zeros(3))  # pyright: ignore[reportAttributeAccessIssue]
     large = cx.domains.NuclearNormBall((100_000, 50_000), 1.0, factored=True, rank=1)
     with pytest.raises(DomainError, match="too large to be written down"):
         large.view(large.start()).dense()
@@ -332,7 +332,7 @@ def test_the_ball_of_all_entries_keeps_the_contract_of_domains(method):
         return ball.view(element).dense()
 
     def matrix(x):
-        return ball.element(values=x.reshape(-1))
+        return ball.element(values=x.reshape(-1))  # pyright: ignore[reportAttributeAccessIssue]
 
     domain = cx.domains.from_lmo(
         lambda direction: written(ball.lmo(matrix(direction)).dense()).astype(direction.dtype),
@@ -348,7 +348,7 @@ def test_what_is_cut_stays_in_the_ball_and_is_accounted_for_ever_after():
     axes = np.eye(3)
     ball = cx.domains.NuclearNormBall((3, 3), 1.0, factored=True, entries=np.divmod(np.arange(9), 3), rank=1)
     values = (-0.5 * np.outer(axes[1], axes[1])).ravel()  # they make up for the second term, which is dropped
-    x = ball.element(np.stack([axes[0], 0.5 * axes[1]]), axes[:2], values=values)
+    x = ball.element(np.stack([axes[0], 0.5 * axes[1]]), axes[:2], values=values)  # pyright: ignore[reportAttributeAccessIssue]
     kept = ball.truncate(x, 1.0)
 
     def nuclear(element):

@@ -125,7 +125,7 @@ def test_matrices_that_are_seen_to_lie_inside_are_projected_without_a_decomposit
             jax.debug.callback(lambda: made.append(1))
             return super().with_spectrum(function, x)
 
-    ball = Watched((5, 4), 2.0)  # and 1 in the l2 norm is inside
+    ball = Watched((5, 4), 2.0)  # and 1 in the l2 norm is inside  # pyright: ignore[reportCallIssue]
     x = jax.random.normal(jax.random.key(0), (4, 5, 4))
     x = x / jnp.linalg.norm(x, axis=(1, 2), keepdims=True) * jnp.array([0.3, 0.99, 1.01, 9.0])[:, None, None]
     project = jax.jit(jax.vmap(ball.project))

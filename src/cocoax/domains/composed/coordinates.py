@@ -95,7 +95,7 @@ class Restrict(AbstractDomain):
     domain: AbstractDomain
     selection: _Selection = eqx.field(static=True)
 
-    def __init__(self, domain, index):
+    def __init__(self, domain: Any, index: Any):
         self.domain = as_domain(domain)
         shapes, structure, indices = leaves_like(self.domain, index, "index")
         restricted = jax.tree.unflatten(structure, [None if index is None else 0 for index in indices])
@@ -169,7 +169,7 @@ class Embed(AbstractDomain):
     domain: AbstractDomain
     selection: _Selection = eqx.field(static=True)
 
-    def __init__(self, domain, shape, index):
+    def __init__(self, domain: Any, shape: Any, index: Any):
         self.domain = as_domain(domain)
         shapes, structure, indices = leaves_like(self.domain, index, "index")
         whole = as_shape(shape)

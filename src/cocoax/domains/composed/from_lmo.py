@@ -1,6 +1,7 @@
 """A domain made of a user's own LMO."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -67,7 +68,9 @@ def _call_host(fn, direction):
 
 
 @with_facts(DomainFacts("yours"))
-def from_lmo(fn, *, start, diameter, host=False, contains=None) -> FromLMO:
+def from_lmo(
+    fn: Callable, *, start: Any, diameter: Any, host: bool = False, contains: Callable | None = None
+) -> FromLMO:
     r"""The set X whose oracle is yours: `fn(direction)` attains $\min_{x\in X}\langle direction, x\rangle$.
 
     **Arguments:**

@@ -62,7 +62,7 @@ class Intersection(AbstractDomain):
     units: Float[Array, " k"]  # |A_i| times the reach of X, so that all numbers of the program are near 1
     first: Combination
 
-    def __init__(self, domain, A, b):
+    def __init__(self, domain: Any, A: Any, b: Any):
         earlier = domain if isinstance(domain, Intersection) else None
         self.domain = as_domain(domain if earlier is None else earlier.domain)
         rows = _read(self.domain, A, b)

@@ -54,7 +54,7 @@ class LinearImage(AbstractDomain):
     linear: "_Matrix | _Functions"
     norms: dict[int, Float[Array, ""]]
 
-    def __init__(self, domain, linear, *, norm=None):
+    def __init__(self, domain: Any, linear: Any, *, norm: Any = None):
         self.domain = as_domain(domain)
         is_function = callable(linear) or (isinstance(linear, tuple) and any(callable(part) for part in linear))
         self.linear = (_Functions if is_function else _Matrix).build(self.domain, linear)

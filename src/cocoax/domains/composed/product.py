@@ -29,7 +29,7 @@ class Product(AbstractDomain):
 
     blocks: Any
 
-    def __init__(self, blocks):
+    def __init__(self, blocks: Any):
         self.blocks = blocks
         if not self._leaves():
             raise DomainError("a product needs at least one domain, got none")

@@ -72,7 +72,7 @@ class MinkowskiSum(AbstractSeveral):
 
     facts = DomainFacts("its parts'")
 
-    def __init__(self, domains):
+    def __init__(self, domains: Any):
         super().__init__(domains)
 
     def lmo(self, direction, guess: Any = None):
@@ -130,7 +130,7 @@ class UnionHull(AbstractSeveral):
 
     facts = DomainFacts("its parts'")
 
-    def __init__(self, domains):
+    def __init__(self, domains: Any):
         super().__init__(domains)
 
     def lmo(self, direction, guess: Any = None):

@@ -47,7 +47,7 @@ class Scale(AbstractDomain):
     domain: AbstractDomain
     factor: Float[Array, ""]
 
-    def __init__(self, domain, factor):
+    def __init__(self, domain: Any, factor: Any):
         self.domain = as_domain(domain)
         self.factor = scalar(factor, "factor")
         if not tree.is_traced(self.factor) and self.factor == 0:
@@ -122,7 +122,7 @@ class Translate(AbstractDomain):
     domain: AbstractDomain
     shift: Point
 
-    def __init__(self, domain, shift):
+    def __init__(self, domain: Any, shift: Any):
         self.domain = as_domain(domain)
         shapes, structure, leaves = leaves_like(self.domain, shift, "shift")
         leaves = [number(leaf, "shift") for leaf in leaves]

@@ -79,7 +79,7 @@ class Counted(_Wrapper):
     domain: AbstractDomain
     counter: _Counter = eqx.field(static=True)
 
-    def __init__(self, domain):
+    def __init__(self, domain: Any):
         self.domain = as_domain(domain)
         self.counter = _Counter()
 
@@ -88,7 +88,7 @@ class Counted(_Wrapper):
         jax.effects_barrier()
         return self.counter.value
 
-    def reset(self):
+    def reset(self) -> None:
         jax.effects_barrier()
         self.counter.value = 0
 
@@ -167,7 +167,7 @@ class Cached(_Wrapper):
     size: int = eqx.field(static=True)
     tolerance: Float[Array, ""]
 
-    def __init__(self, domain, size=1, *, tolerance=0.0):
+    def __init__(self, domain: Any, size: Any = 1, *, tolerance: Any = 0.0):
         self.domain = as_domain(domain)
         self.size = count(size, "size")
         self.tolerance = scalar(tolerance, "tolerance")

@@ -54,7 +54,7 @@ class Fantope(AbstractSymmetric):
     method: str = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
 
-    def __init__(self, n, k, *, method="auto", iterations=4):
+    def __init__(self, n: Any, k: Any, *, method: Any = "auto", iterations: Any = 4):
         self.n, self.k = at_most(n, k)
         self.values = HyperSimplex(self.n, self.k)
         self.method = as_method(method)

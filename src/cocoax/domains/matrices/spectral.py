@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...core import tree
 from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import count, scalar
+from ..base import AbstractVertex, Point
 from ..vectors.balls import L1Ball, rescale
 from ..vectors.simplices import ProbabilitySimplex, UnitSimplex
 from ..vertices import RankOne
@@ -71,7 +72,17 @@ class NuclearNormBall(AbstractSingular):
             from .factored import FactoredNuclearNormBall as made
         return super().__new__(made)
 
-    def __init__(self, shape, radius, *, factored=False, entries=None, rank=None, method="auto", iterations=4):
+    def __init__(
+        self,
+        shape: Any,
+        radius: Any,
+        *,
+        factored: Any = False,
+        entries: Any = None,
+        rank: Any = None,
+        method: Any = "auto",
+        iterations: Any = 4,
+    ):
         if entries is not None or rank is not None:
             raise DomainError("entries= and rank= are for matrices that are not written down; give factored=True")
         self.sizes = as_matrix_shape(shape, "nuclear-norm ball")
@@ -108,7 +119,9 @@ class NuclearNormBall(AbstractSingular):
         left, right = (fixed_directions((size,), seed) for seed, size in enumerate(self.shape))
         return tree.astype(RankOne(left, right, self.radius), self.radius.dtype)
 
-    def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
+    def likely_lmo_error(
+        self, direction: Point, vertex: AbstractVertex, *, key: PRNGKeyArray, steps: int = 64, failure: float = 1e-6
+    ) -> Array:
         """A bound on `lmo_error` that is wrong with probability at most `failure`: `steps` Lanczos steps from a
         random vector, for matrices too large to decompose. The bound falls like `1 / steps**2`."""
         direction, _ = rescale(direction)
@@ -201,7 +214,7 @@ class Spectraplex(_AbstractTrace):
 
     simplex = ProbabilitySimplex
 
-    def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
+    def __init__(self, n: Any, trace: Any = 1.0, *, method: Any = "auto", iterations: Any = 4):
         super().__init__(n, trace, method, iterations)
 
 
@@ -222,7 +235,7 @@ class UnitSpectrahedron(_AbstractTrace):
 
     simplex = UnitSimplex
 
-    def __init__(self, n, trace=1.0, *, method="auto", iterations=4):
+    def __init__(self, n: Any, trace: Any = 1.0, *, method: Any = "auto", iterations: Any = 4):
         super().__init__(n, trace, method, iterations)
 
 

@@ -1,5 +1,7 @@
 """Balls of matrix norms whose LMO needs all singular values."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 
@@ -28,7 +30,7 @@ class SchattenBall(AbstractSingular):
     sizes: tuple[int, int] = eqx.field(static=True)
     values: LpBall
 
-    def __init__(self, shape, radius, p):
+    def __init__(self, shape: Any, radius: Any, p: Any):
         self.sizes = as_matrix_shape(shape, "Schatten ball")
         self.values = LpBall(min(self.sizes), radius, p)
 
@@ -42,7 +44,7 @@ class SchattenBall(AbstractSingular):
 
 
 @with_facts(DomainFacts("one decomposition"))
-def SpectralNormBall(shape, radius) -> SchattenBall:
+def SpectralNormBall(shape: Any, radius: Any) -> SchattenBall:
     r"""$X = \{x \in \mathbb{R}^{m\times n} : \max_i \sigma_i(x) \le r\}$, whose vertices are r times isometries.
 
     The LMO is $-r\,UV^\top$ for $U\Sigma V^\top = d$, the orthogonal factor of the direction.

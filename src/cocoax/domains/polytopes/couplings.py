@@ -1,5 +1,7 @@
 """Matrices of given row and column sums."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -30,7 +32,7 @@ class Birkhoff(AbstractDomain):
     axes = 1
     n: int = eqx.field(static=True)
 
-    def __init__(self, n):
+    def __init__(self, n: Any):
         self.n = count(n)
         needs("optax.assignment", "assignment")
 
@@ -83,7 +85,7 @@ class Transport(AbstractHosted):
 
     facts = DomainFacts("a solver on the host", on_host=True)
 
-    def __init__(self, supply, demand):
+    def __init__(self, supply: Any, demand: Any):
         from scipy import sparse
 
         supply, demand = _amounts(supply, "supply"), _amounts(demand, "demand")

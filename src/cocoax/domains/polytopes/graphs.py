@@ -5,6 +5,8 @@ entry, row by row, or as a NetworkX graph, whose nodes keep their names and whos
 `edges` of a set says which edge each coordinate belongs to. Numbers that no edge of an array uses are not nodes.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -46,7 +48,7 @@ class ShortestPath(AbstractOverEdges):
     source: int = eqx.field(static=True)
     sink: int = eqx.field(static=True)
 
-    def __init__(self, edges, source, sink):
+    def __init__(self, edges: Any, source: Any, sink: Any):
         cyclic = "an undirected one has cycles, so use Flow(graph.to_directed(), ...)"
         graph = as_graph(edges, directed=True, otherwise=cyclic)
         self.source, self.sink = _ends(graph, source, sink)
@@ -136,7 +138,7 @@ class Flow(AbstractHosted, AbstractOverEdges):
 
     graph: Graph
 
-    def __init__(self, edges, source, sink, value=1.0, capacity=1.0):
+    def __init__(self, edges: Any, source: Any, sink: Any, value: Any = 1.0, capacity: Any = 1.0):
         graph = as_graph(edges, directed=True)
         self.graph = on_device(graph)
         capacity = _capacity(capacity, graph.size)
@@ -163,7 +165,7 @@ class MultiCommodityFlow(AbstractHosted, AbstractOverEdges):
 
     graph: Graph
 
-    def __init__(self, edges, commodities, capacity=1.0):
+    def __init__(self, edges: Any, commodities: Any, capacity: Any = 1.0):
         from scipy import sparse
 
         graph = as_graph(edges, directed=True)

@@ -4,6 +4,8 @@ A graph is given as for `graphs`: an array of edges, a SciPy sparse adjacency ma
 `edges` of a set says which edge each coordinate belongs to.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,7 +38,7 @@ class SpanningTree(AbstractOverEdges):
     resistances: Float[Array, " m"]
     names: Int[Array, " nodes"]
 
-    def __init__(self, edges):
+    def __init__(self, edges: Any):
         graph = as_graph(edges, directed=False)
         both = np.r_[graph.tails, graph.heads], np.r_[graph.heads, graph.tails]
         if not reachable(*both, graph.nodes, 0).all():
@@ -110,7 +112,7 @@ class Matching(AbstractHosted, AbstractOverEdges):
 
     graph: Graph
 
-    def __init__(self, edges):
+    def __init__(self, edges: Any):
         graph = as_graph(edges, directed=False)
         self.graph = on_device(graph)
         self.oracle, self.middle, self.widths = _matchings(graph, perfect=False)
@@ -132,7 +134,7 @@ class PerfectMatching(AbstractHosted, AbstractOverEdges):
 
     graph: Graph
 
-    def __init__(self, edges):
+    def __init__(self, edges: Any):
         graph = as_graph(edges, directed=False)
         self.graph = on_device(graph)
         if graph.nodes % 2:

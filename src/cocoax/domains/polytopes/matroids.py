@@ -3,6 +3,9 @@
 The uniform matroid's is `HyperSimplex`, in `selections.py`.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,7 +39,7 @@ class PartitionMatroid(AbstractDomain):
     sizes: Int[Array, " groups"]
     ranks: Int[Array, " groups"]
 
-    def __init__(self, groups, ranks):
+    def __init__(self, groups: Any, ranks: Any):
         labels = as_labels(groups)
         sizes = np.bincount(labels)
         numbers = check.real(ranks, "ranks", DomainError)
@@ -93,7 +96,7 @@ class Matroid(AbstractHosted):
 
 
 @with_facts(DomainFacts("a solver on the host", on_host=True))
-def matroid(n, independent) -> Matroid:
+def matroid(n: int, independent: Callable) -> Matroid:
     r"""$X = \mathrm{conv}\{1_B : B \subseteq \{0,\dots,n-1\} \text{ a largest independent set}\}$, of any matroid.
 
     `independent(chosen)` tells whether the list `chosen` of different elements is independent; without its last

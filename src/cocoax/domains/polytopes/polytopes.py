@@ -37,7 +37,7 @@ class ConvexHull(AbstractDomain):
     points: Float[Array, "k ..."]
     widths: Float[Array, " 2"]
 
-    def __init__(self, points):
+    def __init__(self, points: Any):
         self.points = number(points, "points")
         if self.points.ndim < 2 or self.points.size == 0:
             raise DomainError(f"a convex hull needs points of shape (k, ...), got shape {self.points.shape}")
@@ -88,7 +88,17 @@ class Polytope(AbstractHosted):
 
     facts = DomainFacts("a solver on the host", on_host=True)
 
-    def __init__(self, A=None, b=None, C=None, d=None, *, lower=-np.inf, upper=np.inf, integer=False):
+    def __init__(
+        self,
+        A: Any = None,
+        b: Any = None,
+        C: Any = None,
+        d: Any = None,
+        *,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        integer: Any = False,
+    ):
         from scipy import sparse
 
         A, b = _rows(A, b, "A", "b")

@@ -1,6 +1,7 @@
 """Balls of the l1, l2 and linf norms, and boxes."""
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,7 +47,7 @@ class L1Ball(AbstractBall):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, shape, radius):
+    def __init__(self, shape: Any, radius: Any):
         super().__init__(shape, radius)
 
     def lmo(self, direction, guess=None):
@@ -78,7 +79,7 @@ class L2Ball(AbstractBall):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, shape, radius):
+    def __init__(self, shape: Any, radius: Any):
         super().__init__(shape, radius)
 
     def lmo(self, direction, guess=None):
@@ -113,7 +114,7 @@ class LinfBall(AbstractBall):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, shape, radius):
+    def __init__(self, shape: Any, radius: Any):
         super().__init__(shape, radius)
 
     def lmo(self, direction, guess=None):
@@ -147,7 +148,7 @@ class Box(AbstractDomain):
     lower: Float[Array, "..."]
     upper: Float[Array, "..."]
 
-    def __init__(self, lower, upper):
+    def __init__(self, lower: Any, upper: Any):
         bounds = (number(lower, "lower"), number(upper, "upper"))
         try:
             self.lower, self.upper = jnp.broadcast_arrays(*bounds)
@@ -199,7 +200,7 @@ class Box(AbstractDomain):
 
 
 @with_facts(DomainFacts("a pass over the direction"))
-def ZeroOneCube(n) -> Box:
+def ZeroOneCube(n: int) -> Box:
     r"""$X = [0, 1]^n$, the hull of $\{0, 1\}^n$.
 
     >>> import jax.numpy as jnp

@@ -1,5 +1,7 @@
 """Balls of norms of groups of coordinates."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -88,7 +90,7 @@ class GroupLassoBall(AbstractGroups):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, groups, radius, p=2):
+    def __init__(self, groups: Any, radius: Any, p: Any = 2):
         super().__init__(groups, radius, p)
 
     def lmo(self, direction, guess=None):
@@ -129,7 +131,7 @@ class GroupMaxBall(AbstractGroups):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, groups, radius, p=2):
+    def __init__(self, groups: Any, radius: Any, p: Any = 2):
         super().__init__(groups, radius, p)
 
     def lmo(self, direction, guess=None):

@@ -1,5 +1,7 @@
 """Budgets and demands, shared among coordinates that each have an upper bound."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -27,7 +29,7 @@ class CappedSimplex(AbstractDomain):
     caps: Float[Array, " n"]
     total: Float[Array, ""]
 
-    def __init__(self, caps, total=1.0):
+    def __init__(self, caps: Any, total: Any = 1.0):
         caps = _bounds(caps, "caps")
         self.total = _reachable(scalar(total, "total", positive=True), caps, "caps")
         self.caps = jnp.minimum(caps, self.total)  # a cap above the total binds nothing
@@ -74,7 +76,7 @@ class ReverseKnapsack(AbstractDomain):
     upper: Float[Array, " n"]
     total: Float[Array, ""]
 
-    def __init__(self, upper, total):
+    def __init__(self, upper: Any, total: Any):
         self.upper = _bounds(upper, "upper")
         self.total = _reachable(scalar(total, "total", positive=True), self.upper, "upper")
 

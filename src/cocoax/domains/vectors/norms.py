@@ -1,6 +1,7 @@
 """Balls of lp norms, and of norms that weigh the entries by rank."""
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -34,7 +35,7 @@ class LpBall(AbstractBall):
     p: float = eqx.field(static=True)
     plain: L1Ball | L2Ball | LinfBall | None  # the same set, where it has a class of its own
 
-    def __init__(self, shape, radius, p):
+    def __init__(self, shape: Any, radius: Any, p: Any):
         super().__init__(shape, radius)
         self.p = exponent(p)
         kind = {1.0: L1Ball, 2.0: L2Ball, math.inf: LinfBall}.get(self.p)
@@ -84,7 +85,7 @@ class KSparse(AbstractTop):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, n, k, radius):
+    def __init__(self, n: Any, k: Any, radius: Any):
         super().__init__(n, k, radius)
 
     def lmo(self, direction, guess=None):
@@ -121,7 +122,7 @@ class KNormBall(AbstractTop):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, n, k, radius):
+    def __init__(self, n: Any, k: Any, radius: Any):
         super().__init__(n, k, radius)
 
     def lmo(self, direction, guess=None):
@@ -158,7 +159,7 @@ class OWLBall(AbstractBall):
 
     weights: Float[Array, " n"]
 
-    def __init__(self, weights, radius):
+    def __init__(self, weights: Any, radius: Any):
         self.weights = vector(weights, "weights", of="rank")
         super().__init__(self.weights.size, radius)
         if tree.is_traced(self.weights):

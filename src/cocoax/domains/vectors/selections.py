@@ -3,6 +3,8 @@
 The base polytope of the uniform matroid is `HyperSimplex`; other matroids are in `matroids.py`.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -43,7 +45,7 @@ class HyperSimplex(AbstractSelection):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, n, k, value=1.0):
+    def __init__(self, n: Any, k: Any, value: Any = 1.0):
         super().__init__(n, k, value)
 
     def lmo(self, direction, guess=None):
@@ -81,7 +83,7 @@ class UnitHyperSimplex(AbstractSelection):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, n, k, value=1.0):
+    def __init__(self, n: Any, k: Any, value: Any = 1.0):
         super().__init__(n, k, value)
 
     def lmo(self, direction, guess=None):
@@ -118,7 +120,7 @@ class Permutahedron(AbstractDomain):
     axes = 1
     values: Float[Array, " n"]  # from the largest down
 
-    def __init__(self, values):
+    def __init__(self, values: Any):
         self.values = -jnp.sort(-vector(values, "values"))
 
     @property

@@ -1,5 +1,7 @@
 """Simplices."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -37,7 +39,7 @@ class ProbabilitySimplex(AbstractSimplex):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, n, total=1.0):
+    def __init__(self, n: Any, total: Any = 1.0):
         super().__init__(n, total)
 
     def lmo(self, direction, guess=None):
@@ -77,7 +79,7 @@ class UnitSimplex(AbstractSimplex):
 
     facts = DomainFacts("a pass over the direction")
 
-    def __init__(self, n, total=1.0):
+    def __init__(self, n: Any, total: Any = 1.0):
         super().__init__(n, total)
 
     def lmo(self, direction, guess=None):

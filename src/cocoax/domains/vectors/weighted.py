@@ -1,5 +1,7 @@
 """Shifted balls of weighted l1 and l2 norms."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +35,7 @@ class Diamond(AbstractDomain):
 
     box: Box
 
-    def __init__(self, lower, upper):
+    def __init__(self, lower: Any, upper: Any):
         self.box = Box(lower, upper)
 
     @property
@@ -97,7 +99,7 @@ class Ellipsoid(AbstractDomain):
     centre: Float[Array, " n"]
     radius: Float[Array, ""]
 
-    def __init__(self, matrix, centre=0.0, radius=1.0):
+    def __init__(self, matrix: Any, centre: Any = 0.0, radius: Any = 1.0):
         matrix, centre = number(matrix, "matrix"), number(centre, "centre")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
             raise DomainError(f"matrix must be square, got shape {matrix.shape}")

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -129,7 +129,7 @@ def image_files(figure) -> Iterator[tuple[str, bytes]]:
         yield form, content.getvalue()
 
 
-def plot(games: Mapping[str, Game] | Game, comparator=None):
+def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
     """Regret (without a comparator, total loss), violation and multiplier over the rounds; a Matplotlib figure.
 
     **Arguments:**
