@@ -347,6 +347,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.usefixtures("free_promotion")  # as users have it
 def test_mistakes_get_one_sentence(name):
     attempt, sentence = REFUSED[name]
     with pytest.raises(cx.CocoaxError, match=re.escape(sentence)) as caught:
