@@ -65,7 +65,7 @@ def test_multipliers_and_violations_are_those_of_float64():
     assert single.multiplier.dtype == single.loss.dtype == jnp.float32
     with jax.enable_x64(True):
         problem, _ = cx.testing.problems.simplex(key=jax.random.key(0), rounds=50)
-        rounds = jax.tree.map(lambda leaf: leaf.astype(float), rounds)
+        rounds, learner = jax.tree.map(lambda leaf: leaf.astype(float), rounds), learners.PDOGD(theta_scale=0.05)
         double = cx.play(problem, learner, rounds, key=jax.random.key(0))
         multiplier, violation = np.asarray(double.multiplier), double.violation()
     assert multiplier.dtype == np.float64 and multiplier.max() > 0.1

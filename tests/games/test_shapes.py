@@ -1,14 +1,16 @@
-"""Shapes and types in signatures are true: games, played with jaxtyping and beartype checking every call.
+"""Shapes and types in signatures are true: jaxtyping and beartype check every call of games with all learners.
 
-In a process of its own, as other tests give wrong types on purpose, to read the library's own words for them.
+In a process of its own, as other tests give wrong types on purpose, to read the library's own words for them. Most
+games are only traced, which calls the same functions; without x64, as users have it, and with strict promotion.
 """
 
+import os
 import subprocess
 import sys
 import textwrap
 
 SCRIPT = textwrap.dedent("""
-    import sys, types
+    import inspect, sys, types
     import beartype, jax, jaxtyping
     checker = types.ModuleType("checker")
     checker.check = beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))  # an int is a float
@@ -20,22 +22,44 @@ SCRIPT = textwrap.dedent("""
             for name in part.__all__:
                 getattr(part, name)
 
-    key = jax.random.key(0)
-    problem, rounds = problems.product(key=key, rounds=6)
-    cx.play(problem, cx.learners.Blocks(cx.primal.OCG()), rounds, key=key)
+    def defaults(part, base):
+        classes = [getattr(part, name) for name in part.__all__ if inspect.isclass(getattr(part, name))]
+        for cls in classes:
+            parameters = inspect.signature(cls).parameters.values()
+            needed = any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)
+            if issubclass(cls, base) and not inspect.isabstract(cls) and not needed:
+                yield cls()
+
+    key, traced = jax.random.key(0), 0
+    learners = [
+        *defaults(cx.learners, cx.learners.AbstractLearner),
+        *(cx.learners.Blocks(primal) for primal in defaults(cx.primal, cx.primal.AbstractPrimal)),
+        *(cx.learners.PrimalDual(cx.primal.OCG(), rule) for rule in defaults(cx.dual, cx.dual.AbstractDual)
+          if rule.is_tuned),
+        cx.learners.Castiglioni(0.5), cx.learners.FWCSOA(0.5), cx.learners.Anytime(cx.learners.PDOFW(), capacity=64),
+    ]
+    for make in problems.SMALL.values():
+        problem, rounds = make(key=key, rounds=6)
+        for learner in learners:
+            try:
+                jax.eval_shape(lambda key: cx.play(problem, learner, rounds, key=key, keep_decisions=True), key)
+                traced += 1
+            except cx.CocoaxError:  # does not play on this problem
+                pass
     problem, rounds = problems.simplex(key=key, rounds=6)
-    for learner in (cx.learners.Blocks(cx.primal.ORGFW()), cx.learners.PDMFW(), cx.learners.DPP()):
-        game = cx.play(problem, learner, rounds, key=key, keep_decisions=True)
+    game = cx.play(problem, cx.learners.Auto(), rounds, key=key, keep_decisions=True)
     best = cx.hindsight(problem, rounds)
     game.regret(best), game.score(best), game.table(best)
+    assert traced > 2 * len(learners) > 50, (traced, len(learners))
     try:
         cx.play(problem, "no learner", rounds, key=key)
     except jaxtyping.TypeCheckError:
         print("checked")
 """)
+STRICT = {"JAX_NUMPY_DTYPE_PROMOTION": "strict", "JAX_NUMPY_RANK_PROMOTION": "raise"}
 
 
-def test_every_call_of_a_few_games_has_the_types_it_says():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+def test_every_call_of_games_with_all_learners_has_the_types_it_says():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=os.environ | STRICT)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "checked\n"  # or nothing was

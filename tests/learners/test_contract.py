@@ -335,6 +335,7 @@ class Promoting(dual.RegularizedAscent):
     "cls, sentence",
     [(Negative, "weights must be >= 0"), (Hasty, "must weigh as it forecast"), (Promoting, "dtypes of the state")],
 )
+@pytest.mark.usefixtures("free_promotion")
 def test_a_broken_dual_is_told_its_rule(cls, sentence):
     with pytest.raises(AssertionError, match=sentence):
         check_dual(cls(1.0, 0.1), key=jax.random.key(0))

@@ -408,6 +408,6 @@ def test_squares_by_a_table_are_never_too_small():
         exact = np.sum(
             (matrix - np.float64(5) * np.outer(*(np.float64(np.float32(each)) for each in (left, right)))) ** 2  # pyright: ignore[reportCallIssue]
         )
-        assert span.square(difference) >= exact
-        short += span.dot(difference, difference) < exact
+        assert float(span.square(difference)) >= exact
+        short += float(span.dot(difference, difference)) < exact
     assert short > 5

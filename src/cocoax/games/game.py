@@ -1,5 +1,6 @@
 """What a game was: losses, constraints, multipliers, and how they compare with a fixed decision."""
 
+import contextlib
 from typing import Any
 
 import equinox as eqx
@@ -14,6 +15,13 @@ from ..core.sums import running_sum
 from ..errors import ProblemError
 from ..learners.base import AnyArray
 from ..problem.problem import Problem
+
+
+@contextlib.contextmanager
+def _free_promotion():
+    """For a batch of games against one comparator, or a game in float32 against a comparator in float64."""
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        yield
 
 
 class Game(eqx.Module):
@@ -69,16 +77,16 @@ class Game(eqx.Module):
             names=names,
         )
 
+    @_free_promotion()
     def regret(self, comparator: Any) -> Any:
         """Running sum of f_t(x_t) - f_t(x*), (..., T).
 
         `comparator` is what `hindsight` returns; or a point, or a path of T points (dynamic regret), which need
         `play(keep_rounds=True)`.
         """
-        against = self._against(comparator).loss
-        with jax.numpy_dtype_promotion("standard"):  # a game in float32, a comparator in float64
-            return running_sum(self.loss - against, -1)
+        return running_sum(self.loss - self._against(comparator).loss, -1)
 
+    @_free_promotion()
     def regret_bounds(self, comparator: Any) -> Any:
         """(lower, upper): regret against the comparator's point, and with its duality gap added.
 
@@ -96,6 +104,7 @@ class Game(eqx.Module):
         """Running sum of [g_t(x_t)]_+, (..., T, m)."""
         return running_sum(jnp.maximum(self.constraint, 0), -2)
 
+    @_free_promotion()
     def score(self, comparator: Any) -> Any:
         """Regret + <multiplier, [violation]_+>, running: what overspending saved is charged at the optimal price."""
         against = self._against(comparator)

@@ -13,7 +13,7 @@ from ..domains.vectors.simplices import ProbabilitySimplex
 from ..dual.floored_queue import FlooredQueue
 from ..dual.virtual_queue import VirtualQueue
 from ..errors import LearnerError
-from ..primal.base import cost
+from ..primal.base import cost, step_size
 from ..primal.ogd import OGD
 from .base import positive_parameter
 from .primal_dual import AbstractPrimalDual
@@ -148,7 +148,7 @@ class _Mirror(OGD):
             return super().step(domain, state, revealed, next_bounds, key=key)
         gradient, kind = revealed.gradient(revealed.played), tree.dtype(state.point)
         horizon = next_bounds.horizon.astype(kind)
-        rate = (domain.diameter(2) / (next_bounds.lipschitz * horizon**0.5)).astype(kind)
+        rate = step_size(domain, next_bounds, 0.5).astype(kind)
         total = domain.total.astype(kind)
         mixed = (1 - 1 / horizon) * state.point + total / (horizon * domain.n)
         logits = jnp.log(mixed) - rate * gradient

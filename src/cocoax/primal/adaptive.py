@@ -14,6 +14,6 @@ class AbstractAdaptive(AbstractPrimal):
     r"""A primal with $\mathrm{Regret}_t \le C\sqrt{\sum_{s\le t}H_s^2}$ after every round $t \le T$, where $H_s$ is the
     norm of the s-th gradient, or the bound on it that was known before the round."""
 
-    def growth(self, domain: AbstractDomain, regularity: Regularity, horizon: Float[Array, ""]) -> Any:
+    def growth(self, domain: AbstractDomain, regularity: Regularity, horizon: Float[Array, "..."]) -> Any:
         """C, for a plan of `horizon` rounds."""
         return theory.growth(self.constants(domain), regularity.lipschitz, regularity.smoothness, horizon=horizon)

@@ -39,7 +39,7 @@ class Regularity(eqx.Module):
     constraint_bound: Float[Array, ""] | None
     norm: float = eqx.field(static=True)
 
-    def __init__(self, lipschitz: Any = None, smoothness: Any = None, constraint_bound: Any = None, norm: float = 2):
+    def __init__(self, lipschitz: Any = None, smoothness: Any = None, constraint_bound: Any = None, norm: Any = 2):
         norm = float("inf") if norm == "inf" else norm
         if norm not in (2, float("inf")):
             raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm!r}")
@@ -105,7 +105,7 @@ class Problem(eqx.Module):
         loss: Callable,
         constraint: Callable | None = None,
         *,
-        constraints: int | tuple[str, ...] = 1,
+        constraints: int | str | Sequence[str] = 1,
         regularity: Any = None,
         loss_grad: Callable | None = None,
         constraint_grad: Callable | None = None,

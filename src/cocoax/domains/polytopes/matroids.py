@@ -71,7 +71,7 @@ class PartitionMatroid(AbstractDomain):
         return (self.ranks / self.sizes)[self.labels]
 
     def diameter(self, ord):
-        return (2.0 * jnp.minimum(self.ranks, self.sizes - self.ranks).sum()) ** (1 / ord)
+        return (2.0 * jnp.minimum(self.ranks, self.sizes - self.ranks).sum().astype(float)) ** (1 / ord)
 
     def contains(self, x, tol=1e-6):
         sums = jax.ops.segment_sum(x, self.labels, self.ranks.size)
@@ -81,7 +81,7 @@ class PartitionMatroid(AbstractDomain):
 
     def project(self, x):
         """The groups one by one, at the price of a sort of all coordinates for each."""
-        members = (self.labels == jnp.arange(self.ranks.size)[:, None]).astype(x.dtype)
+        members = (self.labels[None] == jnp.arange(self.ranks.size)[:, None]).astype(x.dtype)
         return jax.vmap(onto_capped_simplex, (None, 0, 0))(x, members, self.ranks.astype(x.dtype)).sum(0)
 
 

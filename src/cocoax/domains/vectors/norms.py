@@ -177,7 +177,7 @@ class OWLBall(AbstractBall):
 
     def diameter(self, ord):
         counts = jnp.arange(1, self.weights.size + 1)
-        return 2 * jnp.max(counts ** (1 / ord) * self._sizes())
+        return 2 * jnp.max(counts.astype(float) ** (1 / ord) * self._sizes())
 
     def inradius(self):
         return self.radius / tree.norm(self.weights)
