@@ -47,6 +47,7 @@ def test_warm_answers_to_the_largest_directions_are_finite(method):
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 @pytest.mark.parametrize("thin", [1e-3, 1e-12, 1e-200])
+@pytest.mark.usefixtures("free_promotion")  # float32 is compared in float64
 def test_a_diamond_of_unequal_sides_projects_onto_itself(thin, dtype):
     sides = jnp.array([1.0, thin, 0.5])
     diamond = D.Diamond(-sides, sides)
