@@ -374,3 +374,9 @@ def test_a_broken_promise_is_found(broken, message):
 def test_the_reference_is_believed():
     with pytest.raises(AssertionError, match="lmo is not the reference's"):
         check_domain(L1Ball(3, 1.0), key=jax.random.key(0), directions=4, reference=lambda d: -2.0)
+
+
+def test_diameters_of_cubes_and_balls():
+    for ord, cube in ((1, 12.0), (2, 4 * 3**0.5)):
+        np.testing.assert_allclose(LinfBall(3, radius=2.0).diameter(ord), cube)
+    np.testing.assert_allclose(L2Ball(3, radius=2.0).diameter(2), 4.0)

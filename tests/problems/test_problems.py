@@ -202,3 +202,16 @@ def test_running_sums_do_not_drift_in_float32():
     assert compensated.dtype == jnp.float32
     np.testing.assert_allclose(compensated, exact, rtol=2e-7)
     assert abs(float(np.cumsum(values)[-1]) / exact[-1] - 1) > 1e-5  # what a plain sum does
+
+
+@pytest.mark.parametrize("side", [2, 3, 5])
+def test_routing_is_a_grid_whose_paths_all_have_the_same_length(side):
+    instance = cx.problems.shortest_path(jax.random.key(0), side=side)
+    streets, length = 2 * side * (side - 1), 2 * (side - 1)
+    assert instance.problem.domain.shape == (streets,)
+    for i in range(5):
+        path = instance.problem.domain.lmo(jax.random.normal(jax.random.key(i), (streets,))).dense()
+        assert path.sum() == length
+    two, infinity = instance.problem.regularity
+    assert two.constraint_bound == infinity.constraint_bound == 3 * length
+    assert float(two.lipschitz) == pytest.approx(3 * streets**0.5, rel=1e-6)

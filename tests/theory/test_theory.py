@@ -503,3 +503,13 @@ def test_formulas_take_tracers():
     traced = parameters(jnp.asarray(900), jnp.asarray(30), jnp.float32(2.0), jnp.float32(3.0))
     plain = parameters.__wrapped__(900, 30, 2.0, 3.0)  # pyright: ignore[reportAttributeAccessIssue]
     np.testing.assert_allclose(traced, plain, rtol=1e-5)
+
+
+def test_the_printed_bound_under_strong_duality_is_the_papers():
+    """c T^(e+b) + 6 A (lambda* + 1)^2 T^(e-b), erratum E16."""
+    constants = theory.constants.ocg(2.0)
+    given = {"lipschitz": 3.0, "constraint_bound": 1.5, "diameter": 2.0, "beta": 0.05}
+    free, priced = (theory.algorithm1_printed(10**4, constants, **given, multiplier=price) for price in (0.0, 2.0))
+    weight = 6 * constants.slope(3.0, None) * (10**4) ** (float(theory.rates(constants.alpha).strong_duality) - 0.05)
+    np.testing.assert_allclose(free.violation_strong_duality - free.regret, weight)
+    np.testing.assert_allclose(priced.violation_strong_duality - priced.regret, 9 * weight)
