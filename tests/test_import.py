@@ -12,7 +12,19 @@ import pytest
 import cocoax as cx
 
 PACKAGES = [cx, cx.domains, cx.dual, cx.learners, cx.primal, cx.problems, cx.testing, cx.theory]
-EXTRAS = ["cvxpy", "highspy", "matplotlib", "networkx", "optax", "plotly", "polars", "rich", "scipy", "typer"]
+EXTRAS = [
+    "clarabel",
+    "cvxpy",
+    "highspy",
+    "matplotlib",
+    "networkx",
+    "optax",
+    "plotly",
+    "polars",
+    "rich",
+    "scipy",
+    "typer",
+]
 
 
 def in_a_new_process(code):

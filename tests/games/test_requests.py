@@ -10,8 +10,10 @@ from cocoax import learners, primal
 from cocoax.domains import ProbabilitySimplex
 from cocoax.lab import Study
 from cocoax.learners import AbstractLearner, Outcome
+from cocoax.testing import check_learner
 
 ROUNDS, ARMS, BUDGET = 12, 4, 0.6
+
 KEY = jax.random.key(0)
 COST, USE = np.random.default_rng(0).uniform(0.1, 1.0, (2, ROUNDS, ARMS))
 DATA = {"cost": jnp.asarray(COST), "use": jnp.asarray(USE)}
@@ -28,7 +30,7 @@ class Informed(AbstractLearner):
         return state
 
     def decide(self, problem, state, request):
-        return jnp.eye(ARMS)[jnp.argmin(request["cost"])]
+        return jnp.eye(ARMS, dtype=state.dtype)[jnp.argmin(request["cost"])]
 
     def observe(self, problem, state, round, *, played=None):
         played = state if played is None else played
@@ -182,3 +184,17 @@ def test_a_field_that_a_round_does_not_have_is_named():
     arrays = cx.Problem(ProbabilitySimplex(ARMS), jnp.vdot, request=("cost",))
     with pytest.raises(cx.ProblemError, match=r"^request names the field 'cost', but a round's fields are none, it is"):
         cx.play(arrays, Informed(), DATA["cost"], key=KEY)
+
+
+@pytest.mark.parametrize("request_", [True, ("cost",)], ids=["whole", "named"])
+def test_the_contract_holds_for_learners_that_see_a_request(request_, free_promotion):
+    check_learner(Informed(), key=jax.random.key(0), problem=problem(request_), rounds=DATA)
+
+
+def test_a_learner_that_forgets_what_it_played_breaks_the_contract():
+    class Deaf(Informed):
+        def observe(self, problem, state, round, *, played=None):
+            return super().observe(problem, state, round)
+
+    with pytest.raises(AssertionError, match="loss and constraint must be the decision's"):
+        check_learner(Deaf(), key=jax.random.key(0), problem=problem(("cost",)), rounds=DATA)

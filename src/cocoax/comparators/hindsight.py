@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable
 from typing import Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,58 +11,14 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
-from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
-from .objective import Objective, each_round, float64
+from .comparator import Comparator, each_round, float64
+from .objective import Objective
 from .proximal_step import ProximalStep
 from .solver import Infeasible, Solver
-
-
-class Comparator(eqx.Module):
-    r"""A decision $x^*$ to compare with, and its certificate.
-
-    `value` is $\sum_t f_t(x^*)$. No decision that meets the constraints does better than `lower_bound`, because
-    $\sum_t f_t + \langle\lambda^*, C\rangle \ge$ `lower_bound` on X, where $\lambda^*$ is `multiplier` and C stands for
-    the constraints: $\sum_t g_t$ by default, T times the expectation where that was given, each $g_t$ for
-    `"every_round"`. So a unit of total violation is worth $\lambda^*$ units of total loss. A point or path of one's own
-    proves nothing: its lower bound is $-\infty$. All leaves are NumPy arrays of float64: comparators can be stacked.
-    """
-
-    x: Point
-    loss: np.ndarray  # (T,): f_t(x*)
-    constraint: np.ndarray  # (T, m): g_t(x*)
-    value: np.ndarray
-    lower_bound: np.ndarray
-    multiplier: np.ndarray  # (m,), or (T, m) with benchmark="every_round"
-
-    @property
-    def gap(self) -> np.ndarray:
-        """How far `value` may be above the best possible one."""
-        return self.value - self.lower_bound
-
-    @classmethod
-    def fixed(cls, problem: Problem, rounds: Round, x: Point) -> "Comparator":
-        """Any one point as the comparator."""
-        return cls._given(problem, rounds, x, None)
-
-    @classmethod
-    def path(cls, problem: Problem, rounds: Round, xs: Point) -> "Comparator":
-        """One point a round (leading axis T), for dynamic regret."""
-        return cls._given(problem, rounds, xs, 0)
-
-    @classmethod
-    def _given(cls, problem, rounds, x, axis):
-        with jax.enable_x64(True):
-            problem, rounds, x = (float64(part) for part in (problem, rounds, x))
-            horizon = number_of_rounds(rounds)
-            if axis == 0 and number_of_rounds(x) != horizon:
-                raise ProblemError(f"a path needs one point a round: {horizon} rounds, {number_of_rounds(x)} points")
-            loss, constraint = (np.asarray(values) for values in each_round(problem, rounds, x, axis))
-        value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
-        return cls(jax.tree.map(np.asarray, x), loss, constraint, value, np.asarray(-np.inf), none)
 
 
 def hindsight(

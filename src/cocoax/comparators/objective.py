@@ -13,6 +13,7 @@ from ..core import tree
 from ..errors import ProblemError
 from ..problem.functions import constraint_values, function_of
 from ..problem.rounds import number_of_rounds
+from .comparator import each_round, float64
 from .solver import Evaluation
 
 
@@ -62,11 +63,6 @@ class Objective:
 
 
 @eqx.filter_jit
-def each_round(problem, rounds, x, axis):
-    return jax.vmap(problem.values, in_axes=(axis, 0))(x, rounds)
-
-
-@eqx.filter_jit
 def _finite_gradients(problem, rounds, x):
     return jax.vmap(lambda r: tree.all_finite(problem.gradients(x, r)))(rounds)
 
@@ -107,7 +103,3 @@ def _jacobian(problem, rounds, expected, like, x, benchmark):
         )
         rows = jax.tree.map(merge, rows)
     return jax.vmap(lambda row: ravel_pytree(row)[0])(rows)
-
-
-def float64(x):
-    return tree.astype(jax.tree.map(jnp.asarray, x), jnp.float64)

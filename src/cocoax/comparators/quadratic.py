@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-clarabel: Any = importlib.import_module("clarabel")  # it has no type hints
 _TOLERANCE = 1e-13
 
 
@@ -15,19 +14,20 @@ def solve_quadratic(Q, c, positive, G, h, a=None):
 
     Q is positive semidefinite, and a strictly feasible point exists.
     """
-    from scipy.sparse import csc_array  # loaded only where it is used; jax brings it
+    from scipy.sparse import csc_array  # loaded only where it is used, as Clarabel; jax brings it
 
+    clarabel: Any = importlib.import_module("clarabel")  # it has no type hints
     scale = max(np.abs(Q).max(initial=0.0), np.abs(c).max(initial=0.0), 1e-300)
     equalities = np.zeros((0, len(c))) if a is None else a[None]
     rows = np.concatenate([equalities, -np.eye(len(c))[:positive], G])
     limits = np.concatenate([np.ones(len(equalities)), np.zeros(positive), h])
     cones = [clarabel.ZeroConeT(len(equalities)), clarabel.NonnegativeConeT(positive + len(h))]
     cost = csc_array(np.triu(Q / scale)), c / scale
-    solution = clarabel.DefaultSolver(*cost, csc_array(rows), limits, cones, _settings()).solve()
+    solution = clarabel.DefaultSolver(*cost, csc_array(rows), limits, cones, _settings(clarabel)).solve()
     return np.array(solution.x), scale * np.array(solution.z)[len(limits) - len(h) :]
 
 
-def _settings():
+def _settings(clarabel):
     settings = clarabel.DefaultSettings()
     settings.verbose = settings.presolve_enable = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE

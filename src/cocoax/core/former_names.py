@@ -5,6 +5,7 @@ what was stored before can still be opened.
 """
 
 _FORMER = {
+    "comparators.comparator": "_hindsight",
     "comparators.hindsight": "_hindsight",
     "comparators.objective": "_objective",
     "comparators.proximal_step": "_hull",

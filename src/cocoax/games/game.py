@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..comparators.hindsight import Comparator
+from ..comparators.comparator import Comparator
 from ..core import check, tree
 from ..core.sums import running_sum
 from ..errors import ProblemError

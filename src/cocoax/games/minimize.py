@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..comparators.hindsight import Comparator, hindsight
+from ..comparators.comparator import Comparator
+from ..comparators.hindsight import hindsight
 from ..core import check
 from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError

@@ -1,4 +1,4 @@
-"""One game: a learner against its rounds, as one compiled scan."""
+"""One game: a learner against its rounds, as one compiled loop."""
 
 import contextlib
 import functools
@@ -69,6 +69,8 @@ def play(
             raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
         length = number_of_rounds(rounds)
     if state is not None:
+        if isinstance(state, Game):
+            raise LearnerError("state= is a Game; give its state, game.state")
         state = checked_state(problem, learner, rounds if is_environment else None, state)
     if length is None:
         length = _environment_length(learner, horizon, state)

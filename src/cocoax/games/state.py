@@ -11,7 +11,6 @@ from jax.tree_util import keystr, tree_leaves_with_path
 from ..core import check, tree
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import Horizon, check_form, first_decision
-from .game import Game
 
 
 class Progress(eqx.Module):
@@ -55,8 +54,6 @@ def checked_start(problem, start):
 
 def checked_state(problem, learner, environment, state):
     """A state to go on from, of the form that this learner's states have on this problem."""
-    if isinstance(state, Game):
-        raise LearnerError("state= is a Game; give its state, game.state")
     if environment is not None and not isinstance(state, Progress):
         raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")
     if environment is None and isinstance(state, Progress):

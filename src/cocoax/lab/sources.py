@@ -9,7 +9,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..comparators.hindsight import Comparator, hindsight
+from ..comparators.comparator import Comparator
+from ..comparators.hindsight import hindsight
 from ..errors import ProblemError
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem

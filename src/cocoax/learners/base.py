@@ -32,6 +32,10 @@ class Outcome(eqx.Module):
     gradient_calls: Int[AnyArray, "*rounds"] | int
     finite: Bool[AnyArray, "*rounds"] | bool  # loss, constraints and all gradients, in a round within the horizon
 
+    def __iter__(self):
+        """Loss, constraint, multiplier, LMO and gradient calls: sessions of 0.1.0 returned these as a tuple."""
+        return iter((self.loss, self.constraint, self.multiplier, self.lmo_calls, self.gradient_calls))
+
 
 class Horizon(eqx.Module):
     """How many rounds a learner plans for.
@@ -63,7 +67,7 @@ def planned(horizon, who) -> Horizon:
 
 
 class AbstractLearner(eqx.Module):
-    """Takes decisions. Its state always already holds the next one.
+    """Takes decisions. Its state holds the next decision, unless that needs a request.
 
     `testing.check_learner` tells whether one of your own keeps all promises.
 

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray
 
-from ..comparators.hindsight import Comparator, hindsight
+from ..comparators.comparator import Comparator
+from ..comparators.hindsight import hindsight
 from ..problem.environment import Environment
 from ..problem.problem import Problem, Round
 

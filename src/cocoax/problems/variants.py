@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..comparators.hindsight import Comparator
+from ..comparators.comparator import Comparator
 from ..core import check, tree
 from ..domains import Scale
 from ..errors import ProblemError

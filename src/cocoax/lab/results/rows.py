@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import polars as pl
 
-from ...comparators.hindsight import Comparator
+from ...comparators.comparator import Comparator
 from ...games.game import Game
 from ..run.batch import Played
 

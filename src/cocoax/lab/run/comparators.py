@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ...comparators.hindsight import Comparator
+from ...comparators.comparator import Comparator
 from ...errors import CocoaxError
 from ..results.rows import comparator_row, stored_comparator
 from ..results.store import Memory, Store
