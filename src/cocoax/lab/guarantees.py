@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from .. import primal, theory
+from .. import learners, primal, theory
 from ..core.facts import offered
 from ..domains import AbstractDomain
 from .names import closest
@@ -65,7 +65,9 @@ def _frontier(domain, lipschitz, smoothness, constraint_bound, beta) -> dict[str
     """The methods beyond the paper; logarithms are not in their exponents."""
     sizes: dict[str, Any] = {"diameter": domain.diameter(2), "lipschitz": lipschitz}
     bound, partial = {"constraint_bound": constraint_bound}, functools.partial
-    rates = theory.Rates(0.75 + beta, 0.875 - beta / 2, 0.75, 0, 0.25)
+    facts: Any = learners.PDOFW.facts  # PENOFW's are the same
+    regret, violation = float(facts.regret), float(facts.violation)
+    rates = theory.Rates(regret + beta, violation - beta / 2, regret, 0, 0.25)
     rows = {
         "PD-OFW": Method(rates, partial(theory.pdofw, beta=beta, **sizes, **bound)),
         "PEN-OFW (hard)": Method(rates, partial(theory.penofw, beta=beta, **sizes)),

@@ -1,4 +1,4 @@
-"""What the primals share whose regret follows the gradients that came, not those that might have."""
+"""Base of primals whose regret depends on the gradients that were observed, not on a bound of them."""
 
 from typing import Any
 

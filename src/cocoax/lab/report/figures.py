@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from ...core import check
+from ...core.sums import running_sum
 from ...errors import LabError
 from ...games.game import Game
 from ..results.statistics import BAND
@@ -151,7 +152,7 @@ def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
         raise LabError(f"plot takes a dict of what cocoax.play returned, by name, got {check.described(games)}")
     names = {str(name): game for name, game in games.items()}
     if comparator is None:
-        panels = {"loss": {name: _band(np.cumsum(game.loss, -1, dtype=float)) for name, game in names.items()}}
+        panels = {"loss": {name: _band(running_sum(game.loss, -1)) for name, game in names.items()}}
     else:
         panels = {"regret": {name: _band(game.regret(comparator)) for name, game in names.items()}}
     limited = {name: game for name, game in names.items() if game.constraint.shape[-1]}

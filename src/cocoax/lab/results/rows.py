@@ -93,7 +93,7 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
     is_comparator = isinstance(comparator, Comparator)
     unknown = np.full(len(game.loss), np.nan)
     regret, score = (game.regret(comparator), game.score(comparator)) if is_comparator else (unknown, unknown)
-    gap = float(comparator.value - comparator.lower_bound) if is_comparator else np.nan
+    gap = float(comparator.gap) if is_comparator else np.nan
     worst = game.violation().max(axis=1) if game.names else np.zeros(len(game.loss))
     largest = np.max(game.multiplier, axis=1, initial=0.0)
     at = marks(len(game.loss)) - 1
