@@ -11,6 +11,7 @@ from typing import Annotated
 try:
     import typer
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 except ModuleNotFoundError as missing:
     sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
@@ -254,7 +255,7 @@ def _show(title, columns, rows):
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 

@@ -198,3 +198,10 @@ def test_a_learner_that_forgets_what_it_played_breaks_the_contract():
 
     with pytest.raises(AssertionError, match="loss and constraint must be the decision's"):
         check_learner(Deaf(), key=jax.random.key(0), problem=problem(("cost",)), rounds=DATA)
+
+
+def test_regret_against_a_point_and_a_path():
+    game = play(("cost",), keep_rounds=True)
+    fixed, cheapest = jnp.full(ARMS, 1 / ARMS), jnp.eye(ARMS)[jnp.argmin(DATA["cost"], axis=1)]
+    np.testing.assert_allclose(game.regret(fixed)[-1], (COST.min(axis=1) - COST.mean(axis=1)).sum(), rtol=1e-12)
+    np.testing.assert_allclose(game.regret(cheapest), 0, atol=1e-12)

@@ -50,3 +50,13 @@ def test_a_session_of_an_earlier_version_is_replayed(path, name):
 def test_fingerprints_do_not_depend_on_where_cocoax_keeps_its_classes():
     expected = json.loads((STORED / "fingerprints.json").read_text())
     assert {name: fingerprint(part) for name, part in tools.parts().items()} == expected
+
+
+def test_fingerprints_of_problems_and_renamed_classes_are_those_of_the_first_version():
+    """Computed by 0.1.0, whose problems had no `request`, and whose `RoundBounds` was called `Scale`."""
+    rates = cx.theory.rates
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(3), rates, rates)
+    assert fingerprint(problem, code=False) == "2a5b46fbb1fa6f2dc932aee868ad18bf"
+    assert fingerprint(cx.primal.Scale) == "1b439a382d4979c5c4e769bea47f4f12"
+    asking = cx.Problem(cx.domains.ProbabilitySimplex(3), rates, rates, request=True)
+    assert fingerprint(asking, code=False) != fingerprint(problem, code=False)

@@ -24,7 +24,9 @@ def solve_quadratic(Q, c, positive, G, h, a=None):
     cones = [clarabel.ZeroConeT(len(equalities)), clarabel.NonnegativeConeT(positive + len(h))]
     cost = csc_array(np.triu(Q / scale)), c / scale
     solution = clarabel.DefaultSolver(*cost, csc_array(rows), limits, cones, _settings(clarabel)).solve()
-    return np.array(solution.x), scale * np.array(solution.z)[len(limits) - len(h) :]
+    u, y = np.array(solution.x), np.array(solution.z)[len(limits) - len(h) :]
+    u[:positive] = np.maximum(u[:positive], 0)
+    return u, scale * np.maximum(y, 0)
 
 
 def _settings(clarabel):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import LabError
-from .former_names import former_module
+from .former_names import former_fields, former_module, former_name
 
 _STANDARD = sysconfig.get_paths()["stdlib"]
 
@@ -56,7 +56,7 @@ def _feed(digest, part, seen, code):
         case list() | tuple() | range() | set() | frozenset():
             feed("list", *(sorted(part, key=repr) if isinstance(part, set | frozenset) else part))
         case types.FunctionType() if _installed(part):
-            digest.update(f"{former_module(part.__module__)}.{part.__qualname__};".encode())
+            digest.update(f"{former_name(part)};".encode())
             feed("closure", *_cells(part))
         case types.FunctionType():
             defaults = part.__defaults__, part.__kwdefaults__
@@ -77,13 +77,13 @@ def _feed(digest, part, seen, code):
             feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
         case type():
             own = {} if _installed(part) else {name: value for name, value in vars(part).items() if _tells(name, value)}
-            feed(f"class {former_module(part.__module__)}.{part.__qualname__}", own, *(part.__bases__ if own else ()))
+            feed(f"class {former_name(part)}", own, *(part.__bases__ if own else ()))
         case _ if hasattr(part, "__fingerprint__"):  # objects that also hold caches or counters
             feed(type(part).__qualname__, part.__fingerprint__())
         case _ if callable(getattr(part, "__wrapped__", None)):  # jax.jit and its like
             feed("wrapped", part.__wrapped__)
         case _ if hasattr(part, "__dict__"):
-            feed("object", type(part), dict(vars(part)))
+            feed("object", type(part), former_fields(part))
         case _ if _installed(type(part)) and " at 0x" not in repr(part):
             digest.update(f"{type(part).__qualname__} {part!r};".encode())
         case _:

@@ -74,6 +74,25 @@ _FORMER = {
 }
 
 
+_FORMER_CLASSES = {
+    "cocoax.learners.projected.AbstractRetuned": "AbstractAnytime",
+    "cocoax.primal.base.RoundBounds": "Scale",
+}
+_ADDED = {"cocoax.problem.problem.Problem": {"request": False}}  # fields that came later, and what they were before
+
+
+def former_name(part) -> str:
+    """The full name of a class or function before it, or its module, was renamed."""
+    name = _FORMER_CLASSES.get(f"{part.__module__}.{part.__qualname__}", part.__qualname__)
+    return f"{former_module(part.__module__)}.{name}"
+
+
+def former_fields(part) -> dict:
+    """The fields of an object, without those that came later and say nothing new."""
+    added = _ADDED.get(f"{type(part).__module__}.{type(part).__qualname__}", {})
+    return {name: value for name, value in vars(part).items() if not (name in added and value is added[name])}
+
+
 def former_module(name: str) -> str:
     """The name of a module of cocoax before it moved; every other name as it is.
 

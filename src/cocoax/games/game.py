@@ -153,15 +153,16 @@ class Game(eqx.Module):
             return comparator
         if self.loss.ndim > 1:
             raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
-        if tree.is_element(self.decision) and not (tree.is_element(comparator) and comparator.is_like(self.decision)):
+        like = self.average if self.decision is None else self.decision  # with requests, the next one is not known
+        if tree.is_element(like) and not (tree.is_element(comparator) and comparator.is_like(like)):
             raise ProblemError(
                 "comparator must be a matrix of the domain, as its element(...) makes them, or a decision"
             )
-        comparator = check.listed(comparator) if isinstance(self.decision, jax.Array) else comparator
-        point = jax.tree.map(np.shape, self.decision)
-        path = jax.tree.map(lambda leaf: (*self.loss.shape, *np.shape(leaf)), self.decision)
+        comparator = check.listed(comparator) if isinstance(like, jax.Array) else comparator
+        point = jax.tree.map(np.shape, like)
+        path = jax.tree.map(lambda leaf: (*self.loss.shape, *np.shape(leaf)), like)
         shape = jax.tree.map(np.shape, comparator)
-        if shape not in (point, path) and not tree.is_element(self.decision):
+        if shape not in (point, path) and not tree.is_element(like):
             found = f"shape {shape}" if jax.tree.leaves(shape) else check.described(comparator)
             raise ProblemError(
                 f"comparator must be what hindsight returns, a point of shape {point} or a path of shape {path}, got "

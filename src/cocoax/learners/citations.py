@@ -5,6 +5,7 @@ from importlib import resources
 
 from .. import dual, learners, primal
 from ..core.facts import offered
+from ..errors import LearnerError
 
 
 def entries() -> dict[str, str]:
@@ -14,9 +15,16 @@ def entries() -> dict[str, str]:
 
 
 _ENTRIES = entries()
+
+
+def _bibtex(name, part) -> str:
+    missing = [key for key in part.facts.cites if key not in _ENTRIES]
+    if missing:
+        raise LearnerError(f"{name} cites {missing[0]!r}, which learners/references.bib does not have; add it there")
+    return "\n\n".join(_ENTRIES[key] for key in part.facts.cites)
+
+
 CITATIONS: dict[str, str] = {
-    name: "\n\n".join(_ENTRIES[key] for key in part.facts.cites)
-    for package in (learners, primal, dual)
-    for name, part in offered(package).items()
+    name: _bibtex(name, part) for package in (learners, primal, dual) for name, part in offered(package).items()
 }
 """Several may share an entry. `Blocks`, `PrimalDual` and other learners made of parts: cite the parts too."""
