@@ -44,13 +44,14 @@ def play_rounds(step: Callable, state, rounds, *, capacity: int | None = None) -
     Rows are stacked along a leading axis of length `capacity`, by default `rounds`. `rounds` may be traced if
     `capacity` is given; rows after the last round are zeros.
     """
+    step = jax.jit(step)  # traced once, for the shape of a row and for the loop
     row = jax.eval_shape(step, state, jax.ShapeDtypeStruct((), jnp.int32))[1]
     length = rounds if capacity is None else capacity
     empty = jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), row)
 
     def one_round(t, carry):
         state, rows = carry
-        state, row = step(state, t)
+        state, row = step(state, t.astype(jnp.int32))  # not weakly typed, as the trace for its shape
         return state, jax.tree.map(lambda rows, row: rows.at[t].set(row), rows, row)
 
     return jax.lax.fori_loop(np.int32(0), rounds, one_round, (state, empty))
