@@ -15,6 +15,7 @@ import cocoax as cx
 from cocoax.learners.citations import CITATIONS
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.usefixtures("free_promotion")  # examples are written as users write
 
 
 def run(arguments, folder):

@@ -23,6 +23,7 @@ from slow_tools import slow_but
 import cocoax as cx
 from cocoax import primal, theory
 
+pytestmark = pytest.mark.usefixtures("free_promotion")  # adversaries are written as users write
 PERTURBATIONS = ("cube", "centred", "ball")
 NO_DUAL = cx.dual.RegularizedAscent(theta=1.0, mu=0.1)  # for problems without constraints
 

@@ -185,7 +185,7 @@ def masked_loss(x, r):
 
 
 def some_coordinates(r, key):
-    return {**r, "mask": 2.0 * jax.random.bernoulli(key, 0.5, r["mask"].shape)}
+    return {**r, "mask": 2.0 * jax.random.bernoulli(key, 0.5, r["mask"].shape).astype(float)}
 
 
 @jax.jit

@@ -114,7 +114,9 @@ class Intersection(AbstractDomain):
         return self.domain.diameter(ord)
 
     def contains(self, x, tol=1e-6):
-        return self.domain.contains(x, tol) & jnp.all(self._excess(x) <= tol * (1 + jnp.abs(self.bound)))
+        excess = self._excess(x)
+        slack = (tol * (1 + jnp.abs(self.bound))).astype(excess.dtype)
+        return self.domain.contains(x, tol) & jnp.all(excess <= slack)
 
     def _rows(self):
         return self.rows, self.bound, self.units

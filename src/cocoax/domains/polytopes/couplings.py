@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -42,7 +43,8 @@ class Birkhoff(AbstractDomain):
 
     def lmo(self, direction, guess=None):
         scaled, _ = rescale(direction)
-        rows, _ = needs("optax.assignment", "assignment").hungarian_algorithm(scaled)
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # Optax promotes
+            rows, _ = needs("optax.assignment", "assignment").hungarian_algorithm(scaled)
         return self._permutation(rows, direction.dtype)
 
     def vertex(self):

@@ -64,7 +64,7 @@ class PartitionMatroid(AbstractDomain):
         return Chosen(mask, jnp.ones((), direction.dtype))
 
     def tangent(self, direction):
-        means = jax.ops.segment_sum(direction, self.labels, self.ranks.size) / self.sizes
+        means = jax.ops.segment_sum(direction, self.labels, self.ranks.size) / self.sizes.astype(direction.dtype)
         return direction - means[self.labels].astype(direction.dtype)
 
     def start(self):
