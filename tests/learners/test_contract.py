@@ -304,7 +304,7 @@ class Careless(learners.Stay):
         (Outside(), None, "the decision of round 0 lies outside the domain"),
         (Deaf(), None, "loss and constraint must be at played"),
         (Blithe(), None, "round 0 is not finite, but the learner reports no error"),
-        (Careless(), None, f"under vmap, bad_round must be {ROUNDS // 2}, got -1"),
+        (Careless(), None, rf"under vmap, bad_round must be \[-1, -1, {ROUNDS // 2}, -1\], got \[-1, -1, -1, -1\]"),
         (learners.Stay(), True, "decisions must depend on the key"),
     ],
     ids=["outside", "deaf", "blithe", "careless", "not random"],
