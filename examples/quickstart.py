@@ -59,7 +59,7 @@ print(f"{'after ' + str(horizon) + ' rounds':34}{'regret':>10}{'violation':>12}{
 for name, game in games.items():
     regret, violation, score = game.regret(best)[-1], game.violation()[-1, 0], game.score(best)[-1]
     print(f"{name:34}{regret:10.1f}{violation:12.1f}{score:10.1f}{game.lmo_calls.sum() / horizon:15.1f}")
-print("score = regret + multiplier * overspending: what overspending saved, charged at its price")
+print("score = regret + price * overspending: what overspending saved is charged twice, so that it never pays")
 
 
 def draw(picture):

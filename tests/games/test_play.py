@@ -288,9 +288,9 @@ def test_regret_against_the_best_point():
 
 def test_the_score_charges_violations_at_the_comparators_price():
     game, comparator = kept("float64"), best()
-    charge = np.maximum(np.cumsum(game.constraint, axis=0), 0) @ comparator.multiplier
+    charge = np.maximum(np.cumsum(game.constraint, axis=0), 0) @ comparator.price
     np.testing.assert_allclose(game.score(comparator), game.regret(comparator) + charge, atol=1e-12)
-    assert comparator.multiplier.shape == (1,)
+    assert comparator.multiplier.shape == (1,) and np.all(comparator.price >= 2 * comparator.multiplier)
 
 
 def test_violations_are_running_sums():

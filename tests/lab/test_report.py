@@ -225,7 +225,7 @@ def test_regret_in_the_table_is_that_of_a_game(study, stored):
     rounds = jax.tree.map(np.asarray, drawn.rounds)
     regret = np.cumsum(-(rounds["value"] @ x) - best.loss)
     violation = np.cumsum(rounds["price"] @ x - rounds["budget"])
-    score = regret[-1] + best.multiplier[0] * max(violation[-1], 0)
+    score = regret[-1] + best.price[0] * max(violation[-1], 0)
     found = [values(stored, "pacing", "stay", figure)[1] for figure in ("regret", "violation", "score")]
     np.testing.assert_allclose(found, [-(rounds["value"] @ x).sum() - best.value, violation[-1], score], rtol=1e-9)
     curve = study.curves().filter(problem="pacing", learner="stay", horizon=HORIZONS[-1], seed=1)

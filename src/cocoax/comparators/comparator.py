@@ -10,6 +10,7 @@ from ..domains.base import Point
 from ..errors import ProblemError
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
+from .price import gradient_squares, prices
 
 
 class Comparator(eqx.Module):
@@ -18,8 +19,11 @@ class Comparator(eqx.Module):
     `value` is $\sum_t f_t(x^*)$. No decision that meets the constraints does better than `lower_bound`, because
     $\sum_t f_t + \langle\lambda^*, C\rangle \ge$ `lower_bound` on X, where $\lambda^*$ is `multiplier` and C stands for
     the constraints: $\sum_t g_t$ by default, T times the expectation where that was given, each $g_t$ for
-    `"every_round"`. So a unit of total violation is worth $\lambda^*$ units of total loss. A point or path of one's own
-    proves nothing: its lower bound is $-\infty$. All leaves are NumPy arrays of float64: comparators can be stacked.
+    `"every_round"`. So a unit of total violation is worth $\lambda^*$ units of total loss. The score charges `price`,
+    at least twice as much, so that ignoring a constraint never pays: $\max(2\lambda^*_i, \frac1{10}u_i)$, where the
+    natural unit $u_i$ is the RMS over rounds of $|\nabla f_t(x^*)|$ over that of $|\nabla g_{ti}(x^*)|$, both within
+    the domain's affine hull. A point or path of one's own proves nothing: its lower bound is $-\infty$. All leaves are
+    NumPy arrays of float64: comparators can be stacked.
     """
 
     x: Point
@@ -28,6 +32,21 @@ class Comparator(eqx.Module):
     value: np.ndarray
     lower_bound: np.ndarray
     multiplier: np.ndarray  # (m,), or (T, m) with benchmark="every_round"
+    price: np.ndarray  # of a unit of violation, like `multiplier`
+
+    def __init__(
+        self,
+        x: Point,
+        loss: np.ndarray,
+        constraint: np.ndarray,
+        value: np.ndarray,
+        lower_bound: np.ndarray,
+        multiplier: np.ndarray,
+        price: np.ndarray | None = None,
+    ):
+        self.x, self.loss, self.constraint = x, loss, constraint
+        self.value, self.lower_bound, self.multiplier = value, lower_bound, multiplier
+        self.price = 2 * np.asarray(multiplier) if price is None else price
 
     @property
     def gap(self) -> np.ndarray:
@@ -52,8 +71,10 @@ class Comparator(eqx.Module):
             if axis == 0 and number_of_rounds(x) != horizon:
                 raise ProblemError(f"a path needs one point a round: {horizon} rounds, {number_of_rounds(x)} points")
             loss, constraint = (np.asarray(values) for values in each_round(problem, rounds, x, axis))
+            squares = gradient_squares(problem, rounds, x, axis)
         value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
-        return cls(jax.tree.map(np.asarray, x), loss, constraint, value, np.asarray(-np.inf), none)
+        x = jax.tree.map(np.asarray, x)
+        return cls(x, loss, constraint, value, np.asarray(-np.inf), none, prices(none, squares))
 
 
 @eqx.filter_jit

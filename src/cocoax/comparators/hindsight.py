@@ -17,6 +17,7 @@ from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
 from .comparator import Comparator, each_round, float64
 from .objective import Objective
+from .price import gradient_squares, prices
 from .proximal_step import ProximalStep
 from .solver import Infeasible, Solver
 
@@ -108,7 +109,8 @@ def _comparator(objective, solver):
     multiplier = solver.multiplier
     if objective.benchmark == "every_round":
         multiplier = objective.horizon * multiplier.reshape(objective.horizon, objective.problem.constraints)
-    return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier)
+    charged = prices(multiplier, gradient_squares(objective.problem, objective.rounds, x))
+    return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier, charged)
 
 
 def _check_convexity(objective, proximal, multiplier, bound):

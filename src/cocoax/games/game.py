@@ -106,10 +106,10 @@ class Game(eqx.Module):
 
     @_free_promotion()
     def score(self, comparator: Any) -> Any:
-        """Regret + <multiplier, [violation]_+>, running: what overspending saved is charged at the optimal price."""
+        """Regret + <price, [violation]_+>, running: violation is charged at twice its worth or more (`Comparator`)."""
         against = self._against(comparator)
-        price = against.multiplier
-        if np.ndim(price) == np.ndim(against.constraint):  # one multiplier for each round
+        price = against.price
+        if np.ndim(price) == np.ndim(against.constraint):  # one price for each round
             charge = running_sum(price * jnp.maximum(self.constraint, 0), -2)
         else:
             charge = np.expand_dims(price, -2) * self.violation().clip(0)

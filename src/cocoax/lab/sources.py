@@ -9,8 +9,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..comparators.comparator import Comparator
+from ..comparators.comparator import Comparator, float64
 from ..comparators.hindsight import hindsight
+from ..comparators.price import gradient_squares, prices
 from ..errors import ProblemError
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem
@@ -73,7 +74,7 @@ class Drawn(eqx.Module):
     def comparator(self, horizon: int, tol: float) -> Comparator:
         """The best fixed decision for the first `horizon` rounds. If its gap exceeds `tol`, the gap is reported."""
         if self.instance is not None and self.instance.optimum is not None:
-            return _prefix(self._optimum, horizon)
+            return _prefix(*self._optimum, horizon)
         rounds = jax.tree.map(lambda leaf: leaf[:horizon], self.rounds)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="hindsight stopped")
@@ -84,7 +85,9 @@ class Drawn(eqx.Module):
     @functools.cached_property
     def _optimum(self):
         assert self.instance is not None
-        return self.instance.comparator(self.rounds)
+        best = self.instance.comparator(self.rounds)
+        with jax.enable_x64(True):
+            return best, gradient_squares(*(float64(part) for part in (self.problem, self.rounds, best.x)))
 
 
 def as_source(name: str, problem) -> Source:
@@ -116,7 +119,8 @@ def _keys(seed):
     return jax.random.split(jax.random.key(seed), 3)
 
 
-def _prefix(best: Comparator, horizon) -> Comparator:
+def _prefix(best: Comparator, squares, horizon) -> Comparator:
     """An exact optimum, on the first rounds."""
     value = np.asarray(best.loss[:horizon].sum())
-    return Comparator(best.x, best.loss[:horizon], best.constraint[:horizon], value, value, best.multiplier)
+    charged = prices(best.multiplier, [part[:horizon] for part in squares])
+    return Comparator(best.x, best.loss[:horizon], best.constraint[:horizon], value, value, best.multiplier, charged)

@@ -27,20 +27,21 @@ def standings(study: "Study") -> pl.DataFrame:
 
     - `score`, `start`, `rival`, `rival_score`: at the horizon that rivals were tuned for (the largest one that
       was played, if it was not); `rival` is the one with the least score on these seeds.
+    - `regret`, `violation`, `rival_regret`, `rival_violation`: what those scores are made of.
     - `against_start`: the challenger's score over the start's, at the horizon where that is largest.
     - `slope`, `low`, `high`: of the challenger's score over T, with its interval.
     - `safe`: the challenger is nowhere worse than the start by more than 5%.
     - `falls`: its score per round falls: `high` is below 1. Where scores are not surely positive, so that no slope or
       no interval can be had: the score per round of the largest horizon is below that of the smallest, or below 0
       (better than the comparator), both with the 95% interval of the mean over the seeds.
-    - `ratio`: the challenger's score over the rival's; where both are negative (better than the comparator), the
-      rival's over the challenger's; none where only one is.
+    - `ratio`: the challenger's score over the rival's, where both are positive; else none.
     - `within`: its score is at most twice the best rival's; half of it, where that is negative.
     """
     table = statistics.played(study.table())
     challenger = next(iter(study.learners))
     slopes = statistics.slopes(study.table(), figures=("score",)).filter(pl.col("learner") == challenger)
-    means = table.group_by("problem", "learner", "horizon", maintain_order=True).agg(pl.col("score").mean())
+    figures = pl.col("score", "regret", "violation").mean()
+    means = table.group_by("problem", "learner", "horizon", maintain_order=True).agg(figures)
     rows = []
     for problem in study.sources:
         here = means.filter(pl.col("problem") == problem)
@@ -49,7 +50,10 @@ def standings(study: "Study") -> pl.DataFrame:
             raise LabError(f"{challenger} could not play {problem!r}; the report says why")
         at = TUNED_HORIZON if TUNED_HORIZON in mine else max(mine)
         others = here.filter((pl.col("horizon") == at) & ~pl.col("learner").is_in([challenger, START])).sort("score")
-        rival, best = others.select("learner", "score").row(0) if len(others) else (None, math.nan)
+        own = here.filter((pl.col("horizon") == at) & (pl.col("learner") == challenger)).row(0, named=True)
+        none = {"learner": None, "score": math.nan, "regret": math.nan, "violation": math.nan}
+        rival = others.row(0, named=True) if len(others) else none
+        best = rival["score"]
         slope = slopes.filter(pl.col("problem") == problem).select("slope", "low", "high").row(0)
         games = table.filter((pl.col("problem") == problem) & (pl.col("learner") == challenger))
         against_start = max(mine[T] / start[T] if start[T] > 0 else math.inf for T in mine)
@@ -58,15 +62,19 @@ def standings(study: "Study") -> pl.DataFrame:
                 "problem": problem,
                 "horizon": at,
                 "score": mine[at],
+                "regret": own["regret"],
+                "violation": own["violation"],
                 "start": start[at],
-                "rival": rival,
+                "rival": rival["learner"],
                 "rival_score": best,
+                "rival_regret": rival["regret"],
+                "rival_violation": rival["violation"],
                 "ratio": _ratio(mine[at], best),
                 "against_start": against_start,
                 **dict(zip(("slope", "low", "high"), slope)),
                 "safe": against_start <= WORSE,
                 "falls": slope[2] < 1 if math.isfinite(slope[2]) else _falls(games),
-                "within": None if rival is None else mine[at] <= max(FACTOR * best, best / FACTOR),
+                "within": None if rival["learner"] is None else mine[at] <= max(FACTOR * best, best / FACTOR),
             }
         )
     return pl.DataFrame(rows, schema_overrides={"rival": pl.String, "within": pl.Boolean})
@@ -80,15 +88,17 @@ def markdown(study: "Study", command: str) -> str:
     for row in rows.iter_rows(named=True):
         rival = "none" if row["rival"] is None else row["rival"].removesuffix(", tuned")
         slope = "none" if math.isnan(row["slope"]) else f"{row['slope']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-        figures = [f"{row[name]:.3g}" for name in ("score", "start")]
-        other = [f"{row['rival_score']:.3g}", f"{row['ratio']:.2g}" if row["ratio"] == row["ratio"] else "none"]
+        figures = [_parts(row, ""), f"{row['start']:.3g}"]
+        other = [_parts(row, "rival_"), "none" if math.isnan(row["ratio"]) else f"{row['ratio']:.2g}"]
         lines.append(f"| {' | '.join([row['problem'], str(row['horizon']), *figures, rival, *other, slope])} |")
     return "\n".join(
         [
             f"`{command}`, cocoax {__version__}, jax {jax.__version__}, "
             f"{'float64' if jax.config.read('jax_enable_x64') else 'float32'}, seeds {min(study.seeds)} to "
             f"{max(study.seeds)}. "
-            "Scores are regret + ⟨λ*, [violation]₊⟩, means over the seeds: lower is better. Rivals have all their "
+            "Scores are regret + ⟨price, [violation]₊⟩, means over the seeds, with regret and violation (the worst "
+            "constraint's) beside them: lower is better. The price is twice the comparator's multiplier, or a tenth of "
+            "the natural unit |∇f|/|∇g| if that is more. Rivals have all their "
             f"steps tuned for each problem, at T = {TUNED_HORIZON} on the seeds {TUNING_SEEDS[0]} to "
             f"{TUNING_SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores, with its 95% interval.",
             "",
@@ -115,10 +125,14 @@ def _count(rows, demand):
     return f"{len(rows) - len(failed)} of {len(rows)}" + (f" (not: {'; '.join(failed)})" if failed else "")
 
 
+def _parts(row, whose):
+    """A score, with the regret and the violation that it is made of."""
+    score, regret, violation = (row[f"{whose}{name}"] for name in ("score", "regret", "violation"))
+    return "none" if math.isnan(score) else f"{score:.3g} ({regret:.3g}, {violation:.3g})"
+
+
 def _ratio(score, rival):
-    if score > 0 and rival > 0:
-        return score / rival
-    return rival / score if score < 0 and rival < 0 else math.nan
+    return score / rival if score > 0 and rival > 0 else math.nan
 
 
 def _by_horizon(means, learner):

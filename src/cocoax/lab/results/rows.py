@@ -42,6 +42,7 @@ def comparator_row(key: str, comparator: Comparator | str) -> pl.DataFrame:
             "key": [key],
             "loss": [np.asarray(comparator.loss, np.float64)],
             "multiplier": [np.asarray(comparator.multiplier, np.float64)],
+            "price": [np.asarray(comparator.price, np.float64)],
             "value": [float(comparator.value)],
             "lower_bound": [float(comparator.lower_bound)],
             "reason": pl.Series([None], dtype=pl.String),
@@ -55,7 +56,8 @@ def stored_comparator(row) -> Comparator | str:
         return row["reason"]
     loss, multiplier = np.asarray(row["loss"], np.float64), np.asarray(row["multiplier"], np.float64)
     value, lower = np.asarray(row["value"]), np.asarray(row["lower_bound"])
-    return Comparator(np.zeros(0), loss, np.zeros((len(loss), len(multiplier))), value, lower, multiplier)
+    price = None if row.get("price") is None else np.asarray(row["price"], np.float64)  # 0.1.0 did not store it
+    return Comparator(np.zeros(0), loss, np.zeros((len(loss), len(multiplier))), value, lower, multiplier, price)
 
 
 def game_rows(keys, played: Played, comparators) -> pl.DataFrame:
@@ -73,7 +75,11 @@ def refused_rows(reasons: dict[str, str]) -> pl.DataFrame:
 
 def table(stored: pl.DataFrame) -> pl.DataFrame:
     """Of games with their rows in the store: what was played, and the figures of the last round."""
-    return stored.select(*GAME, *FIGURES)
+    if "charge" not in stored.columns:
+        stored = stored.with_columns(charge=pl.lit(None, pl.Float64))
+    score, regret = pl.col("score"), pl.col("regret")
+    old = pl.col("charge").is_null()  # by 0.1.0, which charged the multiplier once
+    return stored.with_columns(score=pl.when(old).then(2 * score - regret).otherwise(score)).select(*GAME, *FIGURES)
 
 
 def curves(stored: pl.DataFrame) -> pl.DataFrame:
@@ -113,6 +119,7 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
         "constraints": len(game.names),
         "bad_round": int(game.bad_round),
         "reason": None,
+        "charge": score[-1] - regret[-1],
         "seconds": seconds,
         "round_curve": (at + 1).tolist(),
         "regret_curve": regret[at].tolist(),
@@ -127,6 +134,7 @@ SCHEMA = {
     "constraints": pl.Int64,
     "bad_round": pl.Int64,
     "reason": pl.String,
+    "charge": pl.Float64,  # for violation, in the score
     "seconds": pl.Float64,
     "round_curve": pl.List(pl.Int64),
     **{f"{name}_curve": pl.List(pl.Float64) for name in ("regret", "violation", "multiplier")},

@@ -1,0 +1,59 @@
+"""The price of violation in the score: more than ignoring a constraint can save."""
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..core import tree
+from ..errors import ProblemError
+
+_OVER = 2.0  # times the multiplier: at the multiplier itself, ignoring a constraint on linear losses costs nothing
+_FLOOR = 0.1  # of the natural unit, which constraints with a multiplier of 0 cost
+
+
+def prices(multiplier, squares) -> np.ndarray:
+    r"""$\max(2\lambda^*_i, \frac1{10}u_i)$ with the natural unit $u_i$, the ratio of two root mean squares over rounds.
+
+    $u_i = \mathrm{rms}_t|\nabla f_t(x^*)| \,/\, \mathrm{rms}_t|\nabla g_{ti}(x^*)|$, of the gradients' tangent parts;
+    0 where the constraint has no gradient. `squares` is what `gradient_squares` returns. A multiplier for each round,
+    (T, m), gives a price for each round.
+    """
+    of_loss, of_constraints = (_mean(np.asarray(part, np.float64)) for part in squares)
+    units = np.sqrt(np.divide(of_loss, of_constraints, out=np.zeros_like(of_constraints), where=of_constraints > 0))
+    return np.maximum(_OVER * np.asarray(multiplier, np.float64), _FLOOR * units)
+
+
+def gradient_squares(problem, rounds, x, axis=None) -> tuple[np.ndarray, np.ndarray]:
+    """Squared lengths of the tangent parts of the gradients at x: of the loss (T,), of the constraints (T, m).
+
+    `axis` is 0 where x is a path. They are 0 where no gradient can be had: of factored decisions, and of functions
+    that JAX cannot differentiate.
+    """
+    count = len(jax.tree.leaves(rounds)[0])
+    none = np.zeros(count), np.zeros((count, problem.constraints))
+    if problem.constraints == 0 or tree.is_element(problem.domain.start()):
+        return none
+    try:
+        of_loss, of_constraints = _squares(problem, rounds, x, axis)
+    except ProblemError:
+        return none
+    return np.asarray(of_loss), np.asarray(of_constraints)
+
+
+@eqx.filter_jit
+def _squares(problem, rounds, x, axis):
+    def square(gradient):
+        return tree.norm(problem.domain.tangent(gradient)) ** 2
+
+    def one(inputs):  # one round at a time: the gradients of all would not fit into memory
+        point, revealed = (x, inputs) if axis is None else inputs
+        of_loss, of_constraints = problem.gradients(point, revealed)
+        return square(of_loss), jax.vmap(square)(of_constraints)
+
+    return jax.lax.map(one, rounds if axis is None else (x, rounds))
+
+
+def _mean(squares):
+    """Over rounds, without those whose gradient is not finite (a pole at the boundary)."""
+    finite = np.isfinite(squares)
+    return np.where(finite, squares, 0).sum(0) / np.maximum(finite.sum(0), 1)
