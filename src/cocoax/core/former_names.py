@@ -61,6 +61,7 @@ _FORMER = {
     "problem.environment": "environment",
     "problem.functions": "_functions",
     "problem.problem": "problem",
+    "problem.regularity": "problem",
     "problem.rounds": "_rounds",
     "problems.allocation": "problems._simplex",
     "problems.budget_pacing": "problems._pacing",

@@ -1,5 +1,5 @@
 from .environment import Environment as Environment
 from .environment import Sampler as Sampler
 from .problem import Problem as Problem
-from .problem import Regularity as Regularity
 from .problem import Round as Round
+from .regularity import Regularity as Regularity

@@ -14,51 +14,12 @@ from ..domains.matrices import view as factored
 from ..errors import ProblemError
 from . import derivatives
 from .functions import constraint_values, function_of, loss_value
+from .regularity import Regularity, regularities, stated
 
 _COLUMNS = {"game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls"}
 
 Round = Any
 """What one round reveals: any PyTree."""
-
-
-class Regularity(eqx.Module):
-    r"""Constants of every $f_t$ and $g_t$ in one norm; the paper's $D$, $L$ and $G$.
-
-    $\|\nabla f_t\|, \|\nabla g_t\| \le D$ (`lipschitz`) in the l2 norm (`norm=2`) or linf norm (`norm=jnp.inf`),
-    $\|\nabla f_t(x) - \nabla f_t(y)\| \le L\|x-y\|$ and the same for $g_t$ (`smoothness`, in the l2 norm or from l1 to
-    linf),
-    and $|g_t| \le G$ on both sides (`constraint_bound`, erratum E18).
-
-    To find them: for linear functions D is the largest norm of their coefficients and L is 0; for smooth ones L is the
-    largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
-    but larger ones make more careful, slower steps.
-    """
-
-    lipschitz: Float[Array, ""] | None
-    smoothness: Float[Array, ""] | None
-    constraint_bound: Float[Array, ""] | None
-    norm: float = eqx.field(static=True)
-
-    def __init__(self, lipschitz: Any = None, smoothness: Any = None, constraint_bound: Any = None, norm: Any = 2):
-        norm = float("inf") if norm == "inf" else norm
-        if norm not in (2, float("inf")):
-            raise ProblemError(f"regularity is stated in the norm 2 or inf, got norm={norm!r}")
-        self.lipschitz = _constant(lipschitz, "lipschitz")
-        self.smoothness = _constant(smoothness, "smoothness")
-        self.constraint_bound = _constant(constraint_bound, "constraint_bound")
-        self.norm = norm
-
-
-def _constant(value, name):
-    if value is None:
-        return None
-    if not tree.is_traced(value):
-        seen = check.real(value, name, ProblemError)
-        if not (seen.ndim == 0 and 0 <= seen < float("inf")):
-            raise ProblemError(f"{name} must be one finite number >= 0, got {value}")
-        if name == "lipschitz" and not seen > 0:
-            raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give a small number")
-    return jnp.asarray(value, float)
 
 
 class Problem(eqx.Module):
@@ -117,7 +78,7 @@ class Problem(eqx.Module):
         self.constraint = _optional(constraint, "constraint")
         self.loss_grad = _optional(loss_grad, "loss_grad")
         self.constraint_grad = _optional(constraint_grad, "constraint_grad")
-        self.regularity = _regularities(regularity)
+        self.regularity = regularities(regularity)
         if constraint is None and constraints != 1:
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
         self.names = () if constraint is None else _names(constraints)
@@ -190,28 +151,7 @@ class Problem(eqx.Module):
 
     def constants(self, norm: float, needs: Sequence[str], who: str) -> Regularity:
         """The regularity stated in `norm`, checked to hold what `who` needs."""
-        name, spelt = ("l2", "2") if norm == 2 else ("linf", "jnp.inf")
-        for regularity in self.regularity:
-            if regularity.norm == norm:
-                for need in needs:
-                    if getattr(regularity, need) is None:
-                        raise ProblemError(
-                            f"{who} needs {need} in the {name} norm; give Problem(regularity="
-                            f"Regularity({need}=..., norm={spelt}))"
-                        )
-                return regularity
-        if not needs:
-            return Regularity(norm=norm)
-        if not self.regularity:
-            raise ProblemError(
-                f"{who} needs {' and '.join(needs)} in the {name} norm; give Problem(regularity="
-                f"Regularity({'=..., '.join(needs)}=..., norm={spelt}))"
-            )
-        other = "" if norm == 2 else ", or choose perturbation='ball', which takes l2 constants"
-        raise ProblemError(
-            f"{who} needs constants in the {name} norm, but this problem states them only in the norm "
-            f"{', '.join(str(r.norm) for r in self.regularity)}; add a Regularity(norm={spelt}, ...){other}"
-        )
+        return stated(self.regularity, norm, needs, who)
 
     def _values(self, view, round):
         return loss_value(self.loss, view, round), self._constraint_values(view, round)
@@ -224,17 +164,6 @@ class Problem(eqx.Module):
 
 def _optional(function, name) -> Callable | None:
     return None if function is None else function_of(function, name, "x", "round")
-
-
-def _regularities(regularity) -> tuple[Regularity, ...]:
-    if regularity is None:
-        return ()
-    regularities = tuple(regularity) if isinstance(regularity, tuple | list) else (regularity,)
-    for one in regularities:
-        check.instance(one, Regularity, ProblemError, "regularity must be a Regularity, or several, one per norm")
-    if len({one.norm for one in regularities}) < len(regularities):
-        raise ProblemError("regularity states one norm twice; give one Regularity per norm")
-    return regularities
 
 
 def _fields(request) -> bool | tuple[str, ...]:
