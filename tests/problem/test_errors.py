@@ -161,7 +161,10 @@ REFUSED = {
         lambda: play(on=problem(constraint=lambda x, r: None)),
         "constraint must return a number, a vector or a dict of numbers, got None",
     ),
-    "a loss of x": (lambda: problem(loss=lambda x: x.sum()), "loss must be callable as loss(x, round), but too many"),
+    "a loss of x": (
+        lambda: problem(loss=lambda x: x.sum()),
+        "loss must be callable as loss(x, round) or loss(x, round, previous), but too many",
+    ),
     # derivatives of one's own, and those that JAX does not have
     "a gradient in NumPy": (
         lambda: play(on=problem(loss_grad=lambda x, r: np.asarray(r["cost"]))),

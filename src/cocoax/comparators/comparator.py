@@ -8,6 +8,7 @@ import numpy as np
 from ..core import tree
 from ..domains.base import Point
 from ..errors import ProblemError
+from ..problem.movement import decisions_before
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
 from .price import gradient_squares, prices
@@ -60,7 +61,7 @@ class Comparator(eqx.Module):
 
     @classmethod
     def path(cls, problem: Problem, rounds: Round, xs: Point) -> "Comparator":
-        """One point a round (leading axis T), for dynamic regret."""
+        """One point a round (leading axis T), for dynamic regret. It may begin where it likes: no movement to there."""
         return cls._given(problem, rounds, xs, 0)
 
     @classmethod
@@ -79,8 +80,9 @@ class Comparator(eqx.Module):
 
 @eqx.filter_jit
 def each_round(problem, rounds, x, axis):
-    """(f_t(x), g_t(x)) of all rounds; `axis` is 0 where x is a path, else None."""
-    return jax.vmap(problem.values, in_axes=(axis, 0))(x, rounds)
+    """(f_t(x), g_t(x)) of all rounds; `axis` is 0 where x is a path, else None. A fixed x does not move."""
+    previous = decisions_before(x) if axis == 0 and problem.has_movement else None
+    return jax.vmap(problem.values, in_axes=(axis, 0, None if previous is None else 0))(x, rounds, previous)
 
 
 def float64(x):

@@ -79,7 +79,9 @@ _FORMER_CLASSES = {
     "cocoax.learners.projected.AbstractRetuned": "AbstractAnytime",
     "cocoax.primal.base.RoundBounds": "Scale",
 }
-_ADDED = {"cocoax.problem.problem.Problem": {"request": False}}  # fields that came later, and what they were before
+_ADDED = {
+    "cocoax.problem.problem.Problem": {"request": False, "previous": None}
+}  # fields that came later, and what they were before
 
 
 def former_name(part) -> str:

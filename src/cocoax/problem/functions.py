@@ -1,8 +1,10 @@
 """Calls of users' functions: signatures, results and dtypes are checked, with errors of one sentence."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,23 +13,48 @@ from ..domains.matrices.view import misuse
 from ..errors import ProblemError
 
 
-def function_of(function, name, *arguments) -> Any:
-    """A callable with these arguments, as a PyTree without function leaves."""
+class WithPrevious(eqx.Module):
+    """A loss or constraint that takes the decision of the round before."""
+
+    function: Callable
+
+    def __call__(self, x, round, previous):
+        return self.function(x, round, previous)
+
+
+def function_of(function, name, *arguments, may_take: str | None = None) -> Any:
+    """A callable with these arguments, as a PyTree without function leaves; `WithPrevious` if it needs one more."""
     call = f"{name}({', '.join(arguments)})"
+    if may_take is not None:
+        call += f" or {name}({', '.join((*arguments, may_take))})"
     if not callable(function):
         raise ProblemError(f"{name} must be callable as {call}, got {check.described(function)}")
     try:
-        inspect.signature(function).bind(*arguments)
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # it has no signature
+        return tree.as_pytree(function)
+    try:
+        signature.bind(*arguments)
     except TypeError as error:
-        raise ProblemError(f"{name} must be callable as {call}, but {error}") from None
-    except ValueError:  # it has no signature
-        pass
+        if may_take is None or not _binds(signature, *arguments, may_take):
+            raise ProblemError(f"{name} must be callable as {call}, but {error}") from None
+        return function if isinstance(function, WithPrevious) else WithPrevious(tree.as_pytree(function))
+    if may_take in signature.parameters:
+        raise ProblemError(f"{name} must be callable as {call}, but {may_take} has a default; leave that out")
     return tree.as_pytree(function)
 
 
-def loss_value(function, x, round) -> Float[Array, ""]:
+def _binds(signature, *arguments) -> bool:
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def loss_value(function, x, *rest) -> Float[Array, ""]:
     """The value of a loss, in the decision's dtype."""
-    loss = as_array(call(function, "loss", x, round), "loss(x, round) must return one number")
+    loss = as_array(call(function, "loss", x, *rest), "loss(x, round) must return one number")
     if loss.shape != ():
         raise ProblemError(f"loss must return one number, got shape {loss.shape}; sum it")
     return loss.astype(tree.dtype(x))

@@ -13,7 +13,8 @@ from ..domains.base import AbstractDomain, Point
 from ..domains.matrices import view as factored
 from ..errors import ProblemError
 from . import derivatives
-from .functions import constraint_values, function_of, loss_value
+from .functions import WithPrevious, constraint_values, function_of, loss_value
+from .movement import arguments, nearby
 from .regularity import Regularity, regularities, stated
 
 _COLUMNS = {"game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls"}
@@ -31,10 +32,12 @@ class Problem(eqx.Module):
     - `loss`: `(x, round) -> number`. A function, or a callable PyTree: problems of one shape then share one
       compilation.
     - `constraint`: `(x, round) ->` a number, a vector, or a dict of named numbers; <= 0 is good.
+      Either may take a third argument without default, `previous`: the decision that was played in the round before,
+      in the first round the start. So movement may have a cost or a limit.
     - `constraints`: how many there are, or the tuple of names that `constraint`'s dict has.
     - `regularity`: one `Regularity`, or several, one per norm. Methods with proofs need it.
     - `loss_grad`, `constraint_grad`: `(x, round) -> gradient`, in place of autodiff; with several constraints
-      the latter has them along a leading axis.
+      the latter has them along a leading axis. With movement: the gradient for a decision that stays.
     - `request`: what of a round is seen before the decision: nothing (`False`), all of it (`True`), or the fields with
       these names, of rounds that are dicts. Learners that decide before a round is seen ignore it.
 
@@ -59,6 +62,7 @@ class Problem(eqx.Module):
     regularity: tuple[Regularity, ...]
     names: tuple[str, ...] = eqx.field(static=True)
     request: bool | tuple[str, ...] = eqx.field(static=True)
+    previous: Point | None  # the decision of the round before, where that is known: see `after`
 
     def __init__(
         self,
@@ -74,8 +78,8 @@ class Problem(eqx.Module):
     ):
         needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
         self.domain = check.instance(domain, AbstractDomain, ProblemError, needed)
-        self.loss = function_of(loss, "loss", "x", "round")
-        self.constraint = _optional(constraint, "constraint")
+        self.loss = function_of(loss, "loss", "x", "round", may_take="previous")
+        self.constraint = _optional(constraint, "constraint", may_take="previous")
         self.loss_grad = _optional(loss_grad, "loss_grad")
         self.constraint_grad = _optional(constraint_grad, "constraint_grad")
         self.regularity = regularities(regularity)
@@ -83,6 +87,16 @@ class Problem(eqx.Module):
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
         self.names = () if constraint is None else _names(constraints)
         self.request = _fields(request)
+        self.previous = None
+
+    @property
+    def has_movement(self) -> bool:
+        """Whether the loss or the constraint takes the decision of the round before."""
+        return isinstance(self.loss, WithPrevious) or isinstance(self.constraint, WithPrevious)
+
+    def after(self, previous: Point) -> "Problem":
+        """The same problem in a round after the decision `previous`: `values` then count the movement from there."""
+        return eqx.tree_at(lambda problem: problem.previous, self, previous, is_leaf=lambda node: node is None)
 
     @property
     def has_requests(self) -> bool:
@@ -104,48 +118,76 @@ class Problem(eqx.Module):
         """How many constraints there are."""
         return len(self.names)
 
-    def values(self, x: Point, round: Round) -> tuple[Float[Array, ""], Float[Array, " m"]]:
-        """(f(x), g(x)); g always as a vector."""
-        return self._values(self.domain.view(x), round)
+    def values(
+        self, x: Point, round: Round, previous: Point | None = None
+    ) -> tuple[Float[Array, ""], Float[Array, " m"]]:
+        """(f(x), g(x)); g always as a vector.
 
-    def linearize(self, x: Point, round: Round) -> tuple[Any, Any, Callable]:
-        """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass."""
+        With movement, `previous` is by default the decision of the round before, where that is known (`after`), and
+        else x: a decision that stays.
+        """
+        if previous is None:
+            previous = x if self.previous is None else self.previous
+        return self._values(self.domain.view(x), round, previous)
+
+    def movement(self, x: Point, round: Round, previous: Point) -> tuple[Float[Array, ""], Float[Array, " m"]]:
+        """What moving from `previous` to x adds to f and to g, compared with being at x already."""
+        moved, at_rest = self.values(x, round, previous), self.values(x, round, x)
+        return moved[0] - at_rest[0], moved[1] - at_rest[1]
+
+    def linearize(self, x: Point, round: Round, previous: Point | None = None) -> tuple[Any, Any, Callable]:
+        """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass.
+
+        Values as `values` has them, gradients as `gradients`.
+        """
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
-            view = self.domain.view(x)
-            (loss, constraint), pull_back = derivatives.pulled_back(lambda point: self._values(point, round), view)
+            function = self._of_point(self._values, x, round, previous)
+            (loss, constraint), pull_back = derivatives.pulled_back(function, self.domain.view(x))
+            if self.has_movement and previous is None:
+                loss, constraint = self.values(x, round, previous)
             return loss, constraint, lambda a, b: pull_back((a, b))
-        loss, constraint = self.values(x, round)
-        loss_gradient, constraint_gradients = self.gradients(x, round)
+        loss, constraint = self.values(x, round, previous)
+        loss_gradient, constraint_gradients = self.gradients(x, round, previous)
 
         def pull(a, b):
             return tree.add(tree.scale(a, loss_gradient), tree.combine(b, constraint_gradients))
 
         return loss, constraint, pull
 
-    def gradients(self, x: Point, round: Round) -> tuple[Point, Point]:
-        """The gradient of f at x, and those of the constraints along a leading axis."""
+    def gradients(self, x: Point, round: Round, previous: Point | None = None) -> tuple[Point, Point]:
+        """The gradient of f at x, and those of the constraints along a leading axis.
+
+        With movement, they are by default those of a decision that stays, x -> f(x, round, x): so a cost of movement
+        alone has the gradient 0, at its kink too. If `previous` is given, it is a constant.
+        """
         view = self.domain.view(x)
+        if self.has_movement and previous is not None and (self.loss_grad or self.constraint_grad):
+            raise ProblemError("loss_grad= and constraint_grad= are for decisions that stay; leave out previous=")
         if self.loss_grad is None:
-            loss_gradient = derivatives.gradient(lambda point: loss_value(self.loss, point, round), view)
+            loss_gradient = derivatives.gradient(self._of_point(self._loss_value, x, round, previous), view)
         else:
             loss_gradient = derivatives.user_gradient(self.loss_grad, "loss_grad", x, round)
         if self.constraint_grad is None or self.constraints == 0:
-            constraint_gradients = derivatives.jacobian(lambda point: self._constraint_values(point, round), view)
+            function = self._of_point(self._constraint_values, x, round, previous)
+            constraint_gradients = derivatives.jacobian(function, view)
         else:
             name, several = "constraint_grad", self.constraints
             constraint_gradients = derivatives.user_gradient(self.constraint_grad, name, x, round, several)
         return loss_gradient, constraint_gradients
 
-    def curvature(self, x: Point, round: Round, a: Any, b: Any) -> Callable[[Point], Point]:
+    def curvature(
+        self, x: Point, round: Round, a: Any, b: Any, previous: Point | None = None
+    ) -> Callable[[Point], Point]:
         """Products with the Hessian of a f + <b, g> at x, as a function of the direction.
 
-        It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite.
+        It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite. With movement,
+        it is the derivative of `gradients`.
         """
         view = self.domain.view(x)
         try:
             if isinstance(view, factored.View):
-                return factored.curvature(lambda point: self._values(point, round), view, (a, b))
-            return jax.linearize(lambda point: self.linearize(point, round)[2](a, b), x)[1]
+                return factored.curvature(self._of_point(self._values, x, round, previous), view, (a, b))
+            return jax.linearize(lambda point: self.linearize(point, round, previous)[2](a, b), x)[1]
         except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
             return tree.zeros_like
 
@@ -153,17 +195,28 @@ class Problem(eqx.Module):
         """The regularity stated in `norm`, checked to hold what `who` needs."""
         return stated(self.regularity, norm, needs, who)
 
-    def _values(self, view, round):
-        return loss_value(self.loss, view, round), self._constraint_values(view, round)
+    def _of_point(self, values, x, round, previous):
+        """`values` as a function of a point near x, to be differentiated there."""
+        if self.has_movement and previous is None:
+            apart = nearby(x)
+            return lambda point: values(point, round, tree.add(point, apart))
+        return lambda point: values(point, round, previous)
 
-    def _constraint_values(self, view, round):
+    def _values(self, view, round, previous):
+        return self._loss_value(view, round, previous), self._constraint_values(view, round, previous)
+
+    def _loss_value(self, view, round, previous):
+        return loss_value(self.loss, *arguments(self.loss, view, round, previous))
+
+    def _constraint_values(self, view, round, previous):
         if self.constraint is None:
             return jnp.zeros((0,), tree.dtype(view))
-        return constraint_values(self.constraint, "constraint", self.names, view, round)
+        given = arguments(self.constraint, view, round, previous)
+        return constraint_values(self.constraint, "constraint", self.names, *given)
 
 
-def _optional(function, name) -> Callable | None:
-    return None if function is None else function_of(function, name, "x", "round")
+def _optional(function, name, may_take=None) -> Callable | None:
+    return None if function is None else function_of(function, name, "x", "round", may_take=may_take)
 
 
 def _fields(request) -> bool | tuple[str, ...]:

@@ -8,6 +8,7 @@ import jax
 from ..core.fingerprint import fingerprint
 from ..errors import LabError, SessionError
 from ..learners.base import AbstractLearner
+from ..problem.functions import WithPrevious
 from ..problem.problem import Problem
 from . import packing
 
@@ -50,6 +51,7 @@ def _names(part) -> str:
 
 
 def _name(part) -> str:
+    part = part.function if isinstance(part, WithPrevious) else part
     if isinstance(part, jax.tree_util.Partial):
         return getattr(part.func, "__qualname__", type(part.func).__name__)
     return type(part).__name__ if isinstance(part, eqx.Module) else getattr(part, "__qualname__", type(part).__name__)
