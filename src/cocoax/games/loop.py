@@ -31,11 +31,16 @@ def play_round(
     decision = decide(problem, learner, state, round)
     if played is None and problem.has_requests:
         played = decision  # the state does not hold it
+    state, outcome = observed(problem, learner, state, round, played)
+    return state, decision, outcome
+
+
+def observed(problem: Problem, learner: AbstractLearner, state, round: Round, played) -> tuple[Any, Outcome]:
+    """What `observe` returns, checked."""
     answer = learner.observe(problem, state, round, played=played)
     if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Outcome)):
         raise LearnerError(f"observe must return (state, Outcome), got {check.described(answer)}")
-    state, outcome = answer
-    return state, decision, outcome
+    return answer
 
 
 def play_rounds(step: Callable, state, rounds, *, capacity: int | None = None) -> tuple[Any, Any]:

@@ -75,6 +75,10 @@ def minimize(
     check.instance(environment, Environment, ProblemError, "minimize draws its rounds from an Environment")
     if problem.has_requests:
         raise ProblemError("minimize returns one decision for all rounds; leave out Problem(request=...)")
+    if problem.has_movement:
+        raise ProblemError(
+            "minimize returns one decision, which never moves; leave previous out of the loss and the constraint"
+        )
     check.random_key(key, "minimize", ProblemError)
     samples, batches = (check.whole(n, name, ProblemError) for n, name in ((samples, "samples"), (batches, "batches")))
     confidence = check.scalar(confidence, "confidence", ProblemError)

@@ -17,6 +17,7 @@ from ..problem.problem import Problem
 from ..problem.rounds import number_of_rounds
 from . import loop
 from .game import Game
+from .movement import as_played
 from .state import Progress, begin, checked_start, checked_state
 
 
@@ -63,7 +64,7 @@ def play(
     """
     check.instance(problem, Problem, ProblemError, "play needs a Problem first")
     check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
-    is_environment = isinstance(rounds, Environment)
+    learner, is_environment = as_played(problem, learner), isinstance(rounds, Environment)
     if not is_environment:
         if length is not None:
             raise ProblemError("length= is for an Environment; give as many rounds as are to be played")

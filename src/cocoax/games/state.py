@@ -11,6 +11,7 @@ from jax.tree_util import keystr, tree_leaves_with_path
 from ..core import check, tree
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import Horizon, check_form, first_decision
+from .movement import own
 
 
 class Progress(eqx.Module):
@@ -25,7 +26,7 @@ class Progress(eqx.Module):
 @jax.jit
 def begin(problem, learner, environment, key, horizon, start):
     """The state before the first round."""
-    check_form(problem, learner)
+    check_form(problem, own(learner))
     learner_key, environment_key = jax.random.split(key)
     state = learner.init(problem, key=learner_key, horizon=horizon, start=start)
     if environment is None:
@@ -73,7 +74,7 @@ def _compare(problem, learner, environment, state):
         return jax.eval_shape(lambda: begin(problem, learner, environment, key, Horizon(horizon), None))
 
     short, long = fresh(16), fresh(9999)
-    who = type(learner).__name__
+    who = type(own(learner)).__name__
     if _types(jax.tree.structure(state)) not in [_types(jax.tree.structure(one)) for one in (short, long)]:
         raise LearnerError(f"state= does not belong to {who}; give the state of a game that it played on this problem")
     leaves = tree_leaves_with_path(state), jax.tree.leaves(short), jax.tree.leaves(long)

@@ -12,6 +12,7 @@ from ..core import check, tree
 from ..errors import LearnerError, ProblemError
 from ..games import loop
 from ..games.game import Game
+from ..games.movement import as_played
 from ..games.play import play
 from ..games.state import begin
 from ..learners.base import AbstractLearner, Horizon
@@ -140,7 +141,8 @@ def _check_record(games):
             count = np.asarray(getattr(game, name))
             require(np.issubdtype(count.dtype, np.integer) and count.min() >= 0, f"{name} must be integers >= 0")
     require(np.all(game.multiplier >= 0), "multipliers must be >= 0")
-    values = jax.vmap(games.problem.values)(game.decisions, games.rounds)
+    before = jax.tree.map(lambda leaf, first: jnp.concatenate([first[None], leaf[:-1]]), game.decisions, start)
+    values = jax.vmap(games.problem.values)(game.decisions, games.rounds, before)
     require_close((game.loss, game.constraint), values, games.tol, "loss and constraint must be the decision's")
 
 
@@ -242,17 +244,20 @@ def _check_lanes(games):
     expected = [-1, -1, t if _shows(games, bad, t) else -1, -1]
     require(bad_rounds == expected, f"under vmap, bad_round must be {expected}, got {bad_rounds}")
 
+    lane = jax.tree.map(lambda leaf: leaf[3], decisions)
     until, unswapped = (jax.tree.map(lambda leaf, i=i: leaf[i, : t + 1], decisions) for i in (3, 0))
     require_same(until, unswapped, f"what is played in round {t} must not change decisions up to it")
-    found = outcomes.loss[3, t], outcomes.constraint[3, t]
-    values = problem.values(other, games.round(t))
-    require_close(found, values, games.tol, "loss and constraint must be at played")
-    lane = jax.tree.map(lambda leaf: leaf[3], decisions)
+    way = [_round(lane, t - 1), other, _round(lane, t + 1)]
+    for s, before, x in zip(range(t, games.length), way, way[1:]):
+        found = outcomes.loss[3, s], outcomes.constraint[3, s]
+        values = problem.values(x, games.round(s), before)
+        require_close(found, values, games.tol, f"loss and constraint must be at played, also in round {s}")
     require_inside(problem.domain, lane, "where another point was played, the decision of round")
 
 
 def _play_with_points(problem, learner, key, horizon, rounds, swapped, other):
     """Decisions and outcomes of a game in which `other` is played in some rounds, and the decision in the others."""
+    learner = as_played(problem, learner)
 
     def step(state, t):
         round = loop.at(rounds, t)
@@ -268,9 +273,13 @@ def said_otherwise(problem) -> Problem:
     if problem.constraints == 0:
         return problem
     names = tuple(f"named_{i}" for i in range(problem.constraints))
+
+    def with_movement(x, round, previous):
+        return dict(zip(names, problem.values(x, round, previous)[1]))
+
     return _saying(
         problem,
-        constraint=lambda x, round: dict(zip(names, problem.values(x, round)[1])),
+        constraint=with_movement if problem.has_movement else lambda x, round: with_movement(x, round, None),
         constraints=names,
         loss_grad=lambda x, round: problem.gradients(x, round)[0],
         constraint_grad=lambda x, round: problem.gradients(x, round)[1],

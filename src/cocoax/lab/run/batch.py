@@ -14,6 +14,7 @@ import numpy as np
 
 from ...games import loop
 from ...games.game import Game
+from ...games.movement import as_played
 from ...games.state import begin
 from ...learners.base import AbstractLearner, Horizon, Outcome
 from ..sources import Drawn, learner_key
@@ -203,6 +204,7 @@ def _fitted(leaf, capacity):
 def play_all(problems, learner, rounds, keys, horizons, capacity) -> Outcome:
     """Outcomes of all games, (games, horizons, rounds, ...); what follows a game's own horizon means nothing."""
     length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
+    learner = as_played(problems, learner)
 
     def first(problem, key, horizon):
         return begin(problem, learner, None, key, Horizon(horizon, capacity), None)

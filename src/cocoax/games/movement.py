@@ -1,0 +1,61 @@
+"""Games with movement: the state of a learner also holds the decision that was played last."""
+
+from typing import Any
+
+import equinox as eqx
+
+from ..core import tree
+from ..domains.base import Point
+from ..learners.base import AbstractLearner, as_point, first_decision
+from ..problem.problem import Problem
+from .loop import observed
+
+
+class _State(eqx.Module):
+    learner: Any
+    previous: Point  # before the first round: the start
+
+
+class _Mover(AbstractLearner):
+    """Any learner, which is shown in each round the problem after the decision of the round before.
+
+    So the values that it records are those of the true movement, although it knows nothing of it.
+    """
+
+    learner: AbstractLearner
+
+    @property
+    def factored(self):
+        return self.learner.factored
+
+    def check(self, problem):
+        self.learner.check(problem)
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        state = self.learner.init(problem, key=key, horizon=horizon, start=start)
+        return _State(state, first_decision(problem, start))
+
+    def decision(self, state):
+        return self.learner.decision(state.learner)
+
+    def decide(self, problem, state, request):
+        return self.learner.decide(problem.after(state.previous), state.learner, request)
+
+    def observe(self, problem, state, round, *, played=None):
+        problem, kind = problem.after(state.previous), tree.dtype(state.previous)
+        point = as_point(self.decision(state) if played is None else played, state.previous, kind, "played")
+        learner, outcome = observed(problem, self.learner, state.learner, round, played)
+        return _State(learner, point), outcome
+
+    def rounds_left(self, state):
+        return self.learner.rounds_left(state.learner)
+
+
+def as_played(problem: Problem, learner: AbstractLearner) -> AbstractLearner:
+    """The learner as it plays this problem: itself, or one that remembers what was played, where movement counts."""
+    return _Mover(learner) if problem.has_movement and not isinstance(learner, _Mover) else learner
+
+
+def own(learner: AbstractLearner) -> AbstractLearner:
+    """The learner that a user gave."""
+    return learner.learner if isinstance(learner, _Mover) else learner
