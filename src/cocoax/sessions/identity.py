@@ -7,6 +7,7 @@ import jax
 
 from ..core.fingerprint import fingerprint
 from ..errors import LabError, SessionError
+from ..games.movement import own
 from ..learners.base import AbstractLearner
 from ..problem.functions import WithPrevious
 from ..problem.problem import Problem
@@ -20,7 +21,7 @@ def signature(problem: Problem, learner: AbstractLearner, states, settings: dict
     from .. import __version__
 
     parts = {
-        "learner": learner,
+        "learner": own(learner),
         "domain": problem.domain,
         "loss": (problem.loss, problem.loss_grad),
         "constraint": (problem.constraint, problem.constraint_grad),

@@ -13,6 +13,7 @@ from ..core import check, tree
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError, SessionError
 from ..games.game import Game
+from ..games.movement import as_played, own
 from ..learners.base import AbstractLearner, Outcome
 from ..problem.problem import Problem, Round
 from . import packing
@@ -80,7 +81,10 @@ class Session:
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
         if problem.has_requests:
             raise SessionError("a session decides before its round is seen; leave out Problem(request=...)")
+        if problem.has_movement and pending:
+            raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
         self.path = None if path is None else as_file(path)
+        learner = as_played(problem, learner)
         settings = late_settings(horizon, pending, copies, expires)
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if not isinstance(keep_rounds, bool):
@@ -248,7 +252,7 @@ class Session:
         with self._lock:
             return {
                 "path": None if self.path is None else str(self.path),
-                "learner": type(self._copies.learner).__name__,
+                "learner": type(own(self._copies.learner)).__name__,
                 **self._copies.totals.summary(self._copies.problem.names),
                 "pending": len(self.pending),
                 "alarm": self.alarm,
