@@ -17,6 +17,13 @@ def _loss(x, r):
     return jnp.vdot(r["time"], x)
 
 
+class _Congested(eqx.Module):
+    congestion: Float[Array, ""]
+
+    def __call__(self, x, r):
+        return jnp.vdot(r["time"], x + self.congestion.astype(x.dtype) * x**5 / 5)
+
+
 def _constraint(x, r):
     return jnp.vdot(r["emission"], x) - r["budget"]
 
@@ -39,12 +46,14 @@ class _Expected(eqx.Module):
 
 
 @with_facts(ProblemFacts("paths across a grid", "routing within an emissions budget"))
-def shortest_path(key: PRNGKeyArray, *, side: int = 4) -> Instance:
+def shortest_path(key: PRNGKeyArray, *, side: int = 4, congestion: float = 0.0) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ and $g_t(x) = \langle e_t, x\rangle - \rho$ over the paths across a grid.
 
     A unit of flow goes from the first corner of `side` x `side` crossings to the last, along streets that lead right
     and down. A street of speed v in $[\frac12, 2]$ takes the time 1/v and emits v on average, each times a number
     uniform in $[\frac12,\frac32]$. The budget lies half-way between the fastest path and the cleanest.
+    With `congestion` a, a street takes longer the more flow it carries, $x_e + \frac a5x_e^5$ in place of $x_e$ in the
+    loss, as in models of traffic; the flow then spreads over many paths.
 
     >>> import jax
     >>> instance = shortest_path(jax.random.key(0))
@@ -61,11 +70,11 @@ def shortest_path(key: PRNGKeyArray, *, side: int = 4) -> Instance:
     streets, length = len(right) + len(down), 2 * (side - 1)
     problem = Problem(
         domain,
-        _loss,
+        _Congested(jnp.asarray(congestion, float)) if congestion else _loss,
         _constraint,
         regularity=(
-            Regularity(3.0 * streets**0.5, 0.0, 3.0 * length),
-            Regularity(3.0, 0.0, 3.0 * length, norm=float("inf")),
+            Regularity(3.0 * (1 + congestion) * streets**0.5, 12.0 * congestion, 3.0 * length),
+            Regularity(3.0 * (1 + congestion), 12.0 * congestion, 3.0 * length, norm=float("inf")),
         ),
     )
     return Instance(problem, Sampler(_Traffic(speed, budget)), None, _Expected(speed, budget))

@@ -1,0 +1,68 @@
+"""Losses that have a pole at the boundary of the simplex: x log x, and log-loss."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import xlogy
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..core.facts import ProblemFacts, with_facts
+from ..domains import ProbabilitySimplex
+from ..errors import ProblemError
+from ..problem.environment import Sampler
+from ..problem.problem import Problem
+from .base import Instance
+
+
+def _entropy(x, r):
+    return jnp.vdot(r["cost"], x) + jnp.sum(xlogy(x, x))
+
+
+def _log_loss(x, r):
+    return -jnp.log(x[r["symbol"]])
+
+
+def _constraint(x, r):
+    return jnp.vdot(r["use"], x) - r["budget"]
+
+
+class _Rounds(eqx.Module):
+    likely: Float[Array, " n"]  # the optimum without constraint
+    use: Float[Array, " n"]
+    budget: Float[Array, ""]
+
+    def __call__(self, key):
+        symbol_key, cost_key, use_key = jax.random.split(key, 3)
+        cost = -jnp.log(self.likely) + jax.random.uniform(cost_key, self.likely.shape, minval=-1, maxval=1)
+        use = self.use + 0.25 * jax.random.uniform(use_key, self.use.shape, minval=-1, maxval=1)
+        symbol = jax.random.categorical(symbol_key, jnp.log(self.likely)).astype(jnp.int32)
+        return {"cost": cost, "symbol": symbol, "use": use, "budget": self.budget}
+
+
+@with_facts(ProblemFacts("a probability simplex", "losses with poles at the boundary"))
+def poles(key: PRNGKeyArray, *, n: int = 10, loss: Literal["entropy", "log"] = "entropy") -> Instance:
+    r"""$f_t(x) = \langle c_t, x\rangle + \sum_i x_i\log x_i$ or $f_t(x) = -\log x_{i_t}$ over the probability simplex.
+
+    The entropy's gradient is infinite where an entry is 0, the log-loss itself is. The optimum without constraint is p
+    with $p_i\propto1/i$, in random order: costs are $c_t = -\log p + U[-1,1]^n$, symbols $i_t$ are drawn from p. The
+    constraint is $g_t(x) = \langle a_t, x\rangle - b$ as in `simplex`; the most likely entry uses most, and b lies
+    half-way between the least use and that of p.
+
+    >>> import jax
+    >>> instance = poles(jax.random.key(0))
+    >>> best = instance.comparator(instance.rounds(100, jax.random.key(1)))
+    >>> bool(best.x.min() > 0)
+    True
+    """
+    if n < 2:
+        raise ProblemError(f"poles needs n >= 2, got {n}")
+    if loss not in ("entropy", "log"):
+        raise ProblemError(f"loss must be 'entropy' or 'log', got {loss!r}")
+    weights = 1 / (1 + jax.random.permutation(key, n).astype(float))
+    likely = weights / weights.sum()
+    use = 0.25 + 0.5 * likely / likely.max()
+    budget = (use.min() + jnp.vdot(use, likely)) / 2
+    problem = Problem(ProbabilitySimplex(n), _entropy if loss == "entropy" else _log_loss, _constraint)
+    return Instance(problem, Sampler(_Rounds(likely, use, budget)), None, None)
