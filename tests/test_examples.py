@@ -145,6 +145,14 @@ def test_which_learner_states_the_bounds_of_theory_and_the_measured_table():
             assert f"| {cells[8]} ±" in measured, name
 
 
+def test_the_page_on_movement_runs_as_printed(tmp_path):
+    code, _ = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "movement.md").read_text(), re.DOTALL)
+    done = run(["-c", code], tmp_path)
+    assert done.returncode == 0, done.stderr
+    learner, best = map(float, done.stdout.split())
+    assert 0 < learner < 1 and abs(best) < 1e-9
+
+
 def test_every_public_learner_primal_and_dual_has_a_citation():
     kinds = [
         (cx.learners, cx.learners.AbstractLearner),

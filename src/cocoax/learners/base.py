@@ -116,7 +116,11 @@ class AbstractLearner(eqx.Module):
     def observe(
         self, problem: Problem, state: Any, round: Round, *, played: Point | None = None
     ) -> tuple[Any, Outcome]:
-        """Learn from a round. `played` is what was really done, when it was not the decision."""
+        """Learn from a round. `played` is what was really done, when it was not the decision.
+
+        With movement, the problem is that after `problem.previous`, the decision of the round before: `values` count
+        the movement from there, and `values(x, round, played)` what it would be to go on to x.
+        """
 
     @property
     def factored(self) -> bool:
@@ -200,7 +204,8 @@ class Reveal:
         return self.weights.loss * loss + self.weights.constraint @ values
 
     def constraint(self, x):
-        return self.problem.values(x, self.round)[1]
+        """g at x, as the decision after `played`."""
+        return self.problem.values(x, self.round, self.played)[1]
 
 
 class Moved:

@@ -104,12 +104,14 @@ class AbstractProximal(AbstractLearner):
         return state.point
 
     def observe(self, problem, state, round, *, played=None):
-        loss, values, pull = problem.linearize(point_played(played, state.point), round)
+        played = point_played(played, state.point)
+        loss, values, pull = problem.linearize(played, round)
         gradient = pull(jnp.ones_like(loss), jnp.zeros_like(values))
         t = state.round.astype(state.queue.dtype)
         weights = self.weigh(state.queue, t)
-        point, multipliers, count = penalised_step(problem, round, gradient, state.point, weights, self.curvature(t))
-        violation = jnp.maximum(problem.values(point, round)[1], 0)
+        staying = problem.after(None)  # its values and gradients are of one function
+        point, multipliers, count = penalised_step(staying, round, gradient, state.point, weights, self.curvature(t))
+        violation = jnp.maximum(problem.values(point, round, played)[1], 0)
         used = cost(gradient_calls=1 + count, finite=tree.all_finite((gradient, point)))
         state = _State(point, self.charge(state.queue, t, violation), state.round + 1)
         return state, outcome(loss, values, Weights(jnp.ones_like(loss), multipliers), used)

@@ -33,7 +33,7 @@ class Problem(eqx.Module):
       compilation.
     - `constraint`: `(x, round) ->` a number, a vector, or a dict of named numbers; <= 0 is good.
       Either may take a third argument without default, `previous`: the decision that was played in the round before,
-      in the first round the start. So movement may have a cost or a limit.
+      in the first round the start. So movement may have a cost or a limit (docs/movement.md).
     - `constraints`: how many there are, or the tuple of names that `constraint`'s dict has.
     - `regularity`: one `Regularity`, or several, one per norm. Methods with proofs need it.
     - `loss_grad`, `constraint_grad`: `(x, round) -> gradient`, in place of autodiff; with several constraints
@@ -94,8 +94,11 @@ class Problem(eqx.Module):
         """Whether the loss or the constraint takes the decision of the round before."""
         return isinstance(self.loss, WithPrevious) or isinstance(self.constraint, WithPrevious)
 
-    def after(self, previous: Point) -> "Problem":
-        """The same problem in a round after the decision `previous`: `values` then count the movement from there."""
+    def after(self, previous: Point | None) -> "Problem":
+        """The same problem in a round after the decision `previous`: `values` then count the movement from there.
+
+        After None: of decisions that stay.
+        """
         return eqx.tree_at(lambda problem: problem.previous, self, previous, is_leaf=lambda node: node is None)
 
     @property
