@@ -179,6 +179,17 @@ def test_games_of_pytrees_can_be_traced(name):
     assert kinds(game.decision) == kinds(problem.domain.start())
 
 
+@pytest.mark.parametrize("name", ["Blocks SFTPL smooth", "Blocks MORGFW sampled"])
+def test_games_in_float32_can_be_traced(name):
+    """The fast run plays these in float64 alone."""
+    problem, rounds = small("simplex")
+    start = problem.domain.start().astype(jnp.float32)
+    game = jax.eval_shape(
+        lambda rounds: cx.play(problem, LEARNERS[name], rounds, key=jax.random.key(0), start=start), rounds
+    )
+    assert game.decision.dtype == jnp.float32
+
+
 def test_the_fast_run_plays_pytrees_with_every_way_to_observe():
     def ways(names):
         return {type(LEARNERS[name]).observe for name in names}

@@ -69,7 +69,8 @@ class MORGFW(AbstractMeta):
     def perturbation_bound(self, domain, bounds):
         if self.sample is None:
             return bounds.lipschitz
-        return 2**0.5 * (bounds.lipschitz + bounds.smoothness * domain.diameter(2))
+        diameter = jnp.asarray(domain.diameter(2), bounds.smoothness.dtype)
+        return 2**0.5 * (bounds.lipschitz + bounds.smoothness * diameter)
 
     def most_steps(self, capacity):
         return capacity

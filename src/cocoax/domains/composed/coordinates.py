@@ -204,7 +204,7 @@ class Embed(AbstractDomain):
     def contains(self, x, tol=1e-6):
         selected = self.selection.take(x)
         others = self.selection.put(tree.zeros_like(selected), x)
-        slack = (tol * reach(self.domain)).astype(tree.dtype(x))
+        slack = tol * reach(self.domain).astype(tree.dtype(x))
         return self.domain.contains(selected, tol) & (tree.norm(others, jnp.inf) <= slack)
 
     def project(self, x):

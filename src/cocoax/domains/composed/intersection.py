@@ -115,7 +115,7 @@ class Intersection(AbstractDomain):
 
     def contains(self, x, tol=1e-6):
         excess = self._excess(x)
-        slack = (tol * (1 + jnp.abs(self.bound))).astype(excess.dtype)
+        slack = tol * (1 + jnp.abs(self.bound)).astype(excess.dtype)
         return self.domain.contains(x, tol) & jnp.all(excess <= slack)
 
     def _rows(self):

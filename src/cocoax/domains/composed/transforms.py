@@ -156,8 +156,8 @@ class Translate(AbstractDomain):
 
     def contains(self, x, tol: Any = 1e-6):
         size = reach(self.domain)
-        tol = tol * (1 + tree.norm(self.shift) / jnp.where(size > 0, size, jnp.inf))  # of X + s, not of X
-        return self.domain.contains(tree.sub(x, self._shift(x)), tol.astype(tree.dtype(x)))
+        larger = 1 + tree.norm(self.shift) / jnp.where(size > 0, size, jnp.inf)  # X + s, not X
+        return self.domain.contains(tree.sub(x, self._shift(x)), tol * larger.astype(tree.dtype(x)))
 
     def project(self, x):
         return tree.add(self.domain.project(tree.sub(x, self._shift(x))), self._shift(x))
