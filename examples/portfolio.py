@@ -3,8 +3,9 @@
 Turnover depends on yesterday's holdings, so as a function of today's decision alone it is no constraint that can be
 revealed. What can: each rule's own turnover. Capital x over the rules makes turnover of at most <turnover_t, x> by
 trading as the rules say, since trades that cancel only help; that is linear, and the constraint. What keeping and
-moving x itself adds is not in it: the true turnover is computed afterwards, from the holdings, and printed. Prices are
-simulated with momentum, so the fastest rule earns most and trades most; no claim about real markets is made.
+moving x itself adds is not in it: the true turnover is computed afterwards, from the holdings, and printed. (A
+constraint may also take yesterday's decision: docs/movement.md.) Prices are simulated with momentum, so the fastest
+rule earns most and trades most; no claim about real markets is made.
 
 Run it: `python examples/portfolio.py [days]`. It prints growth and turnover against the best fixed capital, with its
 certificate, and writes out/portfolio.png.

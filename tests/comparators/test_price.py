@@ -73,3 +73,22 @@ def test_ignoring_the_constraint_never_pays_on_linear_losses(make):
     charge = best.price @ np.maximum(greedy.constraint.sum(0), 0)
     saved = best.value - greedy.value
     assert saved > 0 and charge > 1.5 * saved
+
+
+@pytest.mark.parametrize("length, slope", [("l1", 0.5 * 2**0.5), ("l2", 1.0)])
+def test_a_limit_on_movement_has_a_price_although_it_has_no_gradient_at_rest(length, slope):
+    """By hand: from corner to corner of the simplex, half of the l1 norm rises by 1 over sqrt(2)."""
+    costs = jnp.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    norms = {"l1": lambda step: 0.5 * jnp.abs(step).sum(), "l2": jnp.linalg.norm}
+    problem = cx.Problem(
+        cx.domains.ProbabilitySimplex(2), jnp.vdot, lambda x, r, previous: norms[length](x - previous) - 0.1
+    )
+    expected = (2.0 / 2) ** 0.5 / slope / 10  # mean squares of the costs within the hull: 1/2, 1/2 and 2
+    inside, path = jnp.array([0.25, 0.75]), jnp.array([[0.5, 0.5], [0.25, 0.75], [0.75, 0.25]])
+    np.testing.assert_allclose(Comparator.fixed(problem, costs, inside).price, [expected])
+    np.testing.assert_allclose(Comparator.path(problem, costs, path).price, [expected])
+    best = cx.hindsight(problem, costs)  # at a corner, to which there is one way only
+    np.testing.assert_allclose(best.price, [expected], rtol=1e-4)
+    jumps = cx.play(problem, cx.learners.Auto(), costs, key=KEY)
+    charged = jumps.score(best) - jumps.regret(best)
+    np.testing.assert_allclose(charged, best.price[0] * jumps.violation()[:, 0].clip(0))

@@ -164,10 +164,19 @@ def test_a_proximal_step_has_values_and_gradients_of_one_function():
 
 def test_decisions_may_be_trees():
     pair = Product({"a": ProbabilitySimplex(ASSETS), "b": ProbabilitySimplex(2)})
-    on = cx.Problem(pair, lambda x, r, previous: fee(x["a"], r, previous["a"]) + x["b"][0])
+    on = cx.Problem(
+        pair,
+        lambda x, r, previous: fee(x["a"], r, previous["a"]) + x["b"][0],
+        lambda x, r, previous: turnover(x["b"], r, previous["b"]),
+    )
     game = cx.play(on, learners.Auto(), COSTS, key=KEY, keep_decisions=True)
     losses, _ = by_hand(game.decisions["a"], pair.start()["a"])
     np.testing.assert_allclose(game.loss, losses + game.decisions["b"][:, 0], rtol=1e-12)
+    _, constraints = by_hand(game.decisions["b"], pair.start()["b"], 0)
+    np.testing.assert_allclose(game.constraint[:, 0], constraints, rtol=1e-12, atol=1e-12)
+    best = cx.hindsight(on, COSTS)
+    np.testing.assert_allclose(best.value, np.asarray(COSTS).sum(0).min(), rtol=1e-6)
+    assert best.price[0] > 0
 
 
 @pytest.mark.parametrize("name", ["Jumper", "Auto", "Capped", "Anytime"])

@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..core import tree
@@ -15,8 +16,10 @@ def prices(multiplier, squares) -> np.ndarray:
     r"""$\max(2\lambda^*_i, \frac1{10}u_i)$ with the natural unit $u_i$, the ratio of two root mean squares over rounds.
 
     $u_i = \mathrm{rms}_t|\nabla f_t(x^*)| \,/\, \mathrm{rms}_t|\nabla g_{ti}(x^*)|$, of the gradients' tangent parts;
-    0 where the constraint has no gradient. `squares` is what `gradient_squares` returns. A multiplier for each round,
-    (T, m), gives a price for each round.
+    0 where the constraint has no gradient. Where it counts movement, whose gradient at rest is 0, its steepest mean
+    slope along a move to $x^*$ from either of two vertices counts, if that is more.
+
+    `squares` is what `gradient_squares` returns. A multiplier for each round, (T, m), gives a price for each round.
     """
     of_loss, of_constraints = (_mean(np.asarray(part, np.float64)) for part in squares)
     units = np.sqrt(np.divide(of_loss, of_constraints, out=np.zeros_like(of_constraints), where=of_constraints > 0))
@@ -45,12 +48,32 @@ def _squares(problem, rounds, x, axis):
     def square(gradient):
         return tree.norm(problem.domain.tangent(gradient)) ** 2
 
+    ends = _ends(problem, rounds, x, axis) if problem.has_movement else ()
+
+    def moving(point, revealed, end):
+        rise, way = problem.movement(point, revealed, end)[1], tree.norm(tree.sub(point, end))
+        return tree.ratio(rise, way) ** 2
+
     def one(inputs):  # one round at a time: the gradients of all would not fit into memory
         point, revealed = (x, inputs) if axis is None else inputs
         of_loss, of_constraints = problem.gradients(point, revealed)
-        return square(of_loss), jax.vmap(square)(of_constraints)
+        squares = jax.vmap(square)(of_constraints)
+        for end in ends:
+            squares = jnp.maximum(squares, moving(point, revealed, end))
+        return square(of_loss), squares
 
     return jax.lax.map(one, rounds if axis is None else (x, rounds))
+
+
+def _ends(problem, rounds, x, axis):
+    """Two decisions, far apart in the direction of the first loss."""
+    x, round = (x, _first(rounds)) if axis is None else _first((x, rounds))
+    down = problem.gradients(x, round)[0]
+    return [problem.domain.lmo(direction).dense() for direction in (down, tree.scale(-1, down))]
+
+
+def _first(rows):
+    return jax.tree.map(lambda leaf: leaf[0], rows)
 
 
 def _mean(squares):
