@@ -1,12 +1,16 @@
-"""Tunes the arena's rivals on seeds that are never reported: rewrites src/cocoax/lab/tuned.json.
+"""Tunes the arena's rivals on seeds that are never reported: rewrites src/cocoax/lab/arena/tuned.json.
 
-OPENBLAS_NUM_THREADS=1 python -m benchmarks.tune_arena [problem ...]
+python -m benchmarks.tune_arena [--workers N] [--out FILE] [problem ...]
 
-Problems that are not named keep their numbers, so that the work can be done in parts. Takes about an hour and a half
-of one core, most of it for projections of matrices.
+Problems that are not named keep their numbers, so that the work can be done in parts. N processes (by default one) each
+tune some families on one problem at a time, with one thread each; polars is not needed.
 """
 
+import argparse
+import concurrent.futures
 import json
+import multiprocessing
+import os
 import sys
 import time
 from pathlib import Path
@@ -16,54 +20,90 @@ import jax
 import cocoax as cx
 from cocoax.errors import CocoaxError
 from cocoax.lab.arena import tuning
+from cocoax.lab.arena.problems import ARENA, tuned_horizon
 from cocoax.lab.arena.rivals import FAMILIES
-from cocoax.lab.arena.suite import ARENA
 
 FILE = Path(tuning.__file__).with_name("tuned.json")
-# A projection takes 10 ms there.
-COARSE = {"completion, 200 x 200": {"thin": 2, "screened": 1, "finalists": 3, "seeds": tuning.SEEDS[:3]}}
+SHIFTS = 2  # of a grid at whose end the best numbers lie
+# A projection takes 0.5 to 10 ms there.
+COARSE = {
+    name: {"thin": 2, "screened": 1, "finalists": 4, "seeds": tuning.SEEDS[:3], "shifts": 1}
+    for name in ("completion", "completion, binding", "completion, rank 5")
+} | {
+    "completion, 200 x 200": {"thin": 3, "screened": 1, "finalists": 2, "seeds": tuning.SEEDS[:2], "shifts": 0},
+    "100,000 experts": {"screened": 1, "finalists": 4, "seeds": tuning.SEEDS[:3], "shifts": 1},
+}
 
 
-def main(names):
-    unknown = [name for name in names if name not in ARENA]
+def main(arguments):
+    unknown = [name for name in arguments.problems if name not in ARENA]
     if unknown:
         sys.exit(f"the arena has no {unknown[0]!r}; it has {', '.join(map(repr, ARENA))}")
-    for name in names or ARENA:
-        keep(name, tune(name))
-        jax.clear_caches()
+    names = arguments.problems or list(ARENA)
+    dear = [(name, (family,)) for name in reversed(COARSE) if name in names for family in FAMILIES]  # dearest first
+    tasks = dear + [(name, tuple(FAMILIES)) for name in names if name not in COARSE]
+    found = {}
+    os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of the workers
+    spawn = multiprocessing.get_context("spawn")
+    cores, own = spawn.SimpleQueue(), sorted(os.sched_getaffinity(0))
+    for i in range(arguments.workers):
+        cores.put(own[i % len(own)])
+    with concurrent.futures.ProcessPoolExecutor(arguments.workers, spawn, stay_on, (cores,)) as workers:
+        running = {workers.submit(tune, *task): task[0] for task in tasks}
+        for done in concurrent.futures.as_completed(running):
+            results, report = done.result()
+            print("\n".join(report), flush=True)
+            found[running[done]] = found.get(running[done], {}) | results
+            keep(found, arguments.out)  # what is done stays, should the rest be killed
 
 
-def tune(name):
-    """By family, the best numbers; families that cannot play the problem are left out."""
-    tuner, found = tuning.Tuner(name, ARENA[name], **COARSE.get(name, {})), {}
-    for family, each in FAMILIES.items():
+def stay_on(cores):
+    """Pin this process to a core, before JAX looks how many there are."""
+    os.sched_setaffinity(0, {cores.get()})
+
+
+def tune(name, families):
+    """By family, the best numbers, and what to print; families that cannot play the problem are left out."""
+    began = time.perf_counter()
+    options = {"horizon": tuned_horizon(name), "shifts": SHIFTS} | COARSE.get(name, {})
+    tuner, found = tuning.Tuner(name, ARENA[name], **options), {}
+    report = [f"{name}: comparators ({time.perf_counter() - began:.0f} s)"]
+    for family in families:
         began = time.perf_counter()
         try:
-            best = tuner.tune(each)
-        except CocoaxError as error:
-            print(f"{name}: {family}: {error}", flush=True)
+            best = tuner.tune(FAMILIES[family])
+        except (CocoaxError, ValueError, TypeError, RuntimeError) as error:
+            report.append(f"{name}: {family}: {error}")
+            continue
+        if best.score == float("inf"):
+            report.append(f"{name}: {family}: goes bad with all numbers")
             continue
         found[family] = {"numbers": best.numbers, "score": best.score}
         edge = f", at the edge of {' and '.join(best.at_edge)}" if best.at_edge else ""
         seconds = time.perf_counter() - began
-        print(f"{name}: {family}: {best.score:.4g} with {best.numbers}{edge} ({seconds:.0f} s)", flush=True)
-    return found
+        report.append(f"{name}: {family}: {best.score:.4g} with {best.numbers}{edge} ({seconds:.0f} s)")
+    jax.clear_caches()
+    return found, report
 
 
-def keep(name, found):
+def keep(found, file):
     """Write them down, beside those of the other problems."""
     known = json.loads(FILE.read_text())["problems"] if FILE.exists() else {}
-    known[name] = found
+    known |= {name: {family: each[family] for family in FAMILIES if family in each} for name, each in found.items()}
     made = {
-        "command": "OPENBLAS_NUM_THREADS=1 python -m benchmarks.tune_arena",
+        "command": "python -m benchmarks.tune_arena",
         "cocoax": cx.__version__,
         "jax": jax.__version__,
         "horizon": tuning.HORIZON,
         "seeds": list(tuning.SEEDS),
         "problems": {problem: known[problem] for problem in ARENA if problem in known},
     }
-    FILE.write_text(json.dumps(made, indent=1) + "\n")
+    file.write_text(json.dumps(made, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("problems", nargs="*", metavar="problem")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=FILE)
+    main(parser.parse_args())

@@ -127,3 +127,29 @@ def test_the_plain_loop_is_algorithm_2_fed_with_the_same_coins(module):
     arrays = {name: np.asarray(leaf, None if name == "entries" else np.float32) for name, leaf in rounds.items()}
     losses = paper.algorithm_2(arrays, paper.by_lapack, count, count, lambda t, k: noise[t][k])
     np.testing.assert_allclose(losses, game.loss, rtol=1e-6)  # NumPy's are in float32
+
+
+def test_the_arena_is_tuned_in_processes_without_polars(tmp_path):
+    """A worker imports what the parent does; families that cannot play a problem are left out."""
+    program = (
+        "import sys; sys.modules['polars'] = None\n"
+        "import benchmarks.tune_arena as tune_arena\n"
+        "tune_arena.FAMILIES = {name: tune_arena.FAMILIES[name] for name in ('exponentiated gradient',)}\n"
+        "small = {'horizon': 20, 'seeds': range(1000, 1002), 'screened': 1, 'finalists': 1, 'thin': 5}\n"
+        "tune_arena.COARSE = {'curvatures 1, 10, 100': small, 'two items, from nothing': small}\n"
+        "if __name__ == '__main__':  # workers read what stands above\n"
+        "    from argparse import Namespace\n"
+        "    from pathlib import Path\n"
+        "    names = list(tune_arena.COARSE)\n"
+        "    tune_arena.main(Namespace(problems=names, workers=1, out=Path(sys.argv[1])))\n"
+    )
+    script = tmp_path / "small.py"
+    script.write_text(program)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    command = [sys.executable, str(script), str(tmp_path / "tuned.json")]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "tuned.json").read_text())["problems"]
+    assert found["curvatures 1, 10, 100"]["exponentiated gradient"]["score"] > 0
+    assert found["two items, from nothing"] == {}
+    assert "two items, from nothing: exponentiated gradient: TunedEG plays on a ProbabilitySimplex only" in done.stdout

@@ -10,6 +10,7 @@ import polars as pl
 from ... import __version__
 from ...errors import LabError
 from ..results import statistics
+from .problems import VERSION_1
 from .tuning import HORIZON as TUNED_HORIZON
 from .tuning import SEEDS as TUNING_SEEDS
 
@@ -25,6 +26,8 @@ SHARE = 0.8  # of the problems on which the challenger must stay within the fact
 def standings(study: "Study") -> pl.DataFrame:
     """One row a problem, by mean scores over the seeds; the challenger is the study's first learner.
 
+    A game that goes bad (a round that is not finite) has an infinite score.
+
     - `score`, `start`, `rival`, `rival_score`: at the horizon that rivals were tuned for (the largest one that
       was played, if it was not); `rival` is the one with the least score on these seeds.
     - `regret`, `violation`, `rival_regret`, `rival_violation`: what those scores are made of.
@@ -37,7 +40,7 @@ def standings(study: "Study") -> pl.DataFrame:
     - `ratio`: the challenger's score over the rival's, where both are positive; else none.
     - `within`: its score is at most twice the best rival's; half of it, where that is negative.
     """
-    table = statistics.played(study.table())
+    table = _with_bad_ones(study.table())
     challenger = next(iter(study.learners))
     slopes = statistics.slopes(study.table(), figures=("score",)).filter(pl.col("learner") == challenger)
     figures = pl.col("score", "regret", "violation").mean()
@@ -50,11 +53,14 @@ def standings(study: "Study") -> pl.DataFrame:
             raise LabError(f"{challenger} could not play {problem!r}; the report says why")
         at = TUNED_HORIZON if TUNED_HORIZON in mine else max(mine)
         others = here.filter((pl.col("horizon") == at) & ~pl.col("learner").is_in([challenger, START])).sort("score")
+        others = others.filter(pl.col("score").is_finite())
         own = here.filter((pl.col("horizon") == at) & (pl.col("learner") == challenger)).row(0, named=True)
         none = {"learner": None, "score": math.nan, "regret": math.nan, "violation": math.nan}
         rival = others.row(0, named=True) if len(others) else none
         best = rival["score"]
-        slope = slopes.filter(pl.col("problem") == problem).select("slope", "low", "high").row(0)
+        slope = (math.nan,) * 3
+        if all(map(math.isfinite, mine.values())):
+            slope = slopes.filter(pl.col("problem") == problem).select("slope", "low", "high").row(0)
         games = table.filter((pl.col("problem") == problem) & (pl.col("learner") == challenger))
         against_start = max(mine[T] / start[T] if start[T] > 0 else math.inf for T in mine)
         rows.append(
@@ -112,11 +118,13 @@ def markdown(study: "Study", command: str) -> str:
 
 def _demands(rows, challenger):
     judged = rows.filter(pl.col("within").is_not_null())
+    first = judged.filter(pl.col("problem").is_in(VERSION_1))
     yield f"* {challenger} is worse than playing the start by at most 5%, at every horizon: {_count(rows, 'safe')}."
     yield f"* Its score per round falls as T grows, with the interval: {_count(rows, 'falls')}."
     yield (
         f"* Its score is at most {FACTOR:g} times the best rival's (half of it, where that is negative: better than "
-        f"the comparator): {_count(judged, 'within')}; {SHARE:.0%} are asked."
+        f"the comparator): {_count(judged, 'within')}; {SHARE:.0%} are asked. Of the problems that the arena's first "
+        f"version had: {first['within'].sum()} of {len(first)}."
     )
 
 
@@ -135,6 +143,14 @@ def _ratio(score, rival):
     return score / rival if score > 0 and rival > 0 else math.nan
 
 
+def _with_bad_ones(table):
+    """The games that could be played; the score of those that went bad is infinite."""
+    bad = pl.col("bad_round") >= 0
+    rows = table.filter(pl.col("reason").is_null() & (bad | pl.col("score").is_not_nan()))
+    figures = [pl.when(bad).then(math.inf).otherwise(pl.col(x)).alias(x) for x in ("score", "regret", "violation")]
+    return rows.with_columns(figures)
+
+
 def _by_horizon(means, learner):
     return dict(means.filter(pl.col("learner") == learner).select("horizon", "score").iter_rows())
 
@@ -147,4 +163,6 @@ def _falls(games):
     if ends[0]["horizon"][0] == ends[1]["horizon"][0] or len(pairs) < 2:
         return False
     figures = (pairs["score"] - pairs["score_first"]).to_numpy(), pairs["score"].to_numpy()
+    if not all(np.isfinite(figure).all() for figure in figures):
+        return False
     return any(figure.mean() + statistics.half_width(np.std(figure, ddof=1), len(figure)) < 0 for figure in figures)

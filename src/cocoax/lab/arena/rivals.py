@@ -16,6 +16,7 @@ from ...learners.primal_dual import AbstractPrimalDual
 from ...learners.projected import AbstractRetuned, with_steps
 from ...primal.base import AbstractPrimal
 from ...primal.steps import Constant
+from .baselines import TunedAdaGrad, TunedEG
 
 
 class _Steps(AbstractPrimalDual):
@@ -72,6 +73,7 @@ class Units(NamedTuple):
 
     step: float  # R / |grad f|
     dual_step: float  # |grad f| / (R |grad g|^2)
+    width: float = 1.0  # R
 
 
 class Family(NamedTuple):
@@ -88,6 +90,10 @@ def _times(unit, low, high):
 
 def _both(units):
     return {"step": _times(units.step, -2, 3), "dual_step": _times(units.dual_step, -2, 3)}
+
+
+def _adagrad(units):
+    return {"step": _times(units.width, -4, 1), "dual_step": _times(units.dual_step, -2, 3)}
 
 
 def _scales(units):
@@ -110,6 +116,8 @@ FAMILIES = {
     "PD-OGD (projected)": Family(TunedPDOGD, _both),
     "adaptive PD-OGD (projected)": Family(TunedAdaptivePDOGD, _both),
     "drift-plus-penalty (projected)": Family(TunedDPP, _both),
+    "exponentiated gradient": Family(TunedEG, _both),
+    "AdaGrad by coordinate (projected)": Family(TunedAdaGrad, _adagrad),
     "Tracked with ascent": Family(TunedTracked, _both),
     "Algorithm 1 + OCG": Family(_algorithm_1, _scales),
     "Algorithm 2 (ball)": Family(_algorithm_2, _scales),

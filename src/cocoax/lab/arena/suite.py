@@ -1,66 +1,18 @@
-"""The arena: a fixed suite of problems, on which an untuned learner meets rivals that were tuned by hand."""
+"""The arena as a study: an untuned learner, the start, and rivals that were tuned by hand."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from ... import learners, problems
+from ... import learners
 from ...errors import LabError
 from ...learners.base import AbstractLearner
 from ..names import closest
 from ..study import Study
 from . import tuning
-from .ranking import START, TUNED_HORIZON
+from .problems import ARENA, HORIZONS
+from .ranking import START
 
 RIVALS = 3  # on each problem: the families that did best when they were tuned
-
-
-def _in_units(key, **units):
-    return problems.rescaled(problems.simplex(key, quadratic=True), **units)
-
-
-def _waking(key, after):
-    return problems.waking(problems.simplex(key, quadratic=True), after=after)
-
-
-_of = functools.partial
-_simplex, _completion = problems.simplex, problems.matrix_completion
-
-ARENA: dict[str, Callable] = {
-    "completion": _completion,
-    "completion, binding": _of(_completion, binding=True),
-    "completion, rank 5": _of(_completion, rank=5),
-    "completion, 200 x 200": _of(_completion, rows=200, cols=200, rank=5, observed=1600),
-    "linear": _simplex,
-    "linear, 3 constraints": _of(_simplex, constraints=3),
-    "linear, adversarial": _of(_simplex, adversarial=True),
-    "linear, 3 constraints, adversarial": _of(_simplex, constraints=3, adversarial=True),
-    "quadratic": _of(_simplex, quadratic=True),
-    "quadratic, 3 constraints": _of(_simplex, quadratic=True, constraints=3),
-    "quadratic, adversarial": _of(_simplex, quadratic=True, adversarial=True),
-    "quadratic, 3 constraints, adversarial": _of(_simplex, quadratic=True, constraints=3, adversarial=True),
-    "linear, alternating": _of(_simplex, adversarial=True, stretch=1),
-    "pacing, budget 50%": _of(problems.pacing, budget=0.5),
-    "pacing, budget 20%": _of(problems.pacing, budget=0.2),
-    "pacing, budget 10%": _of(problems.pacing, budget=0.1),
-    "pacing, prices double": _of(problems.pacing, budget=0.2, doubles_at=500),
-    "portfolio": problems.portfolio,
-    "shortest path": problems.shortest_path,
-    "l1 regression": problems.sparse_regression,
-    "l1 regression, absolute": _of(problems.sparse_regression, absolute=True),
-    "group sparsity": problems.group_sparsity,
-    "online PCA": problems.online_pca,
-    "never binds": _of(_simplex, quadratic=True, binding=False),
-    "wakes late": _of(_waking, after=500),
-    "units of 1e-3": _of(_in_units, loss=1e-3, constraint=1e3, geometry=1e-3),
-    "units of 1e3": _of(_in_units, loss=1e3, constraint=1e-3, geometry=1e3),
-}
-"""By name, functions of a key. Each has a certified comparator, and a start that costs more than it."""
-
-HORIZONS = dict.fromkeys(ARENA, (100, 300, TUNED_HORIZON)) | {
-    "completion, binding": (200, 450, 1000),  # with fewer rounds hindsight overfits
-    **dict.fromkeys(("pacing, prices double", "wakes late"), (1000, 2000, 4000)),  # what happens after 500 rounds
-}
 
 
 FIRST_SEED = 3000  # of the reported seeds; nothing was chosen by looking at them

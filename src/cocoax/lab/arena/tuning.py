@@ -51,24 +51,38 @@ class Tuner:
     """One problem on the tuning seeds, for all families."""
 
     def __init__(
-        self, name: str, make, *, seeds=SEEDS, horizon=HORIZON, thin=1, screened=SCREENED, finalists=FINALISTS
+        self, name: str, make, *, seeds=SEEDS, horizon=HORIZON, thin=1, screened=SCREENED, finalists=FINALISTS, shifts=0
     ):
         self.horizon, self.thin, self.screened, self.finalists = horizon, thin, screened, finalists
+        self.shifts = shifts
         drawn = [as_source(name, make).draw(seed, horizon) for seed in seeds]
         self.comparators = [game.comparator(horizon, TOLERANCE) for game in drawn]
         self.games = [(game.problem, game.rounds, learner_key(seed)) for game, seed in zip(drawn, seeds)]
-        self.units = _units(drawn[0])
+        self.units, self.constraints = _units(drawn[0]), drawn[0].problem.constraints
 
     def tune(self, family: Family) -> Tuned:
-        """The numbers with the least mean score; the first seeds decide which reach the others."""
+        """The numbers with the least mean score; the first seeds decide which reach the others.
+
+        If the best ones lie at the end of a grid, the grid is shifted to that side, `shifts` times at most.
+        """
         grid = {name: values[:: self.thin] for name, values in family.grid(self.units).items()}
-        points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
-        first = self._scores(family, points, slice(self.screened))
+        if not self.constraints and "dual_step" in grid:
+            grid["dual_step"] = [1.0]
+        points, first = [], np.zeros(0)
+        for shift in range(1 + self.shifts):
+            if shift:
+                at_edge = points[int(np.argmin(first))]
+                shifted = {name: _shifted(values, at_edge[name]) for name, values in grid.items()}
+                if shifted == grid:
+                    break
+                grid = shifted
+            new = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+            points, first = points + new, np.append(first, self._scores(family, new, slice(self.screened)))
         order = np.argsort(first)[: self.finalists]
         points = [points[i] for i in order]
         means = self._scores(family, points, slice(None))
         best = points[int(np.argmin(means))]
-        edge = [name for name, values in grid.items() if best[name] in (values[0], values[-1])]
+        edge = [name for name, values in grid.items() if len(values) > 1 and best[name] in (values[0], values[-1])]
         return Tuned(best, float(means.min()), edge)
 
     def _scores(self, family, points, seeds):
@@ -81,6 +95,14 @@ class Tuner:
         game = Game.of(outcomes, self.games[0][0].names)  # (points, seeds, rounds)
         comparators = jax.tree.map(lambda *leaves: np.stack(leaves), *self.comparators[seeds])
         return np.where((game.bad_round < 0).all(1), game.score(comparators)[..., -1].mean(1), np.inf)
+
+
+def _shifted(values, best):
+    """The grid on the other side of `best`, if that is one of its ends."""
+    if len(values) < 2 or best not in (values[0], values[-1]):
+        return values
+    factor = (values[-1] / values[0]) ** (1 if best == values[-1] else -1)
+    return [value * factor for value in values]
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
@@ -98,9 +120,9 @@ def _units(drawn: Drawn) -> Units:
         loss, constraint = (
             jax.tree.map(lambda leaf: leaf.reshape(len(leaf), -1), x) for x in (of_loss, of_constraints)
         )
-        return tree.norm(loss) / number**0.5, tree.norm(constraint) / (number * drawn.problem.constraints) ** 0.5
+        return tree.norm(loss) / number**0.5, tree.norm(constraint) / (number * max(count, 1)) ** 0.5
 
-    number = len(jax.tree.leaves(drawn.rounds)[0])
+    number, count = len(jax.tree.leaves(drawn.rounds)[0]), drawn.problem.constraints
     loss, constraint = (float(size) for size in root_mean_squares(drawn.rounds))
     width = float(domain.diameter(2))
-    return Units(width / loss, loss / (width * constraint**2))
+    return Units(width / loss, loss / (width * constraint**2) if constraint > 0 else 1.0, width)
