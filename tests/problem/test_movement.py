@@ -14,7 +14,13 @@ from cocoax.domains import NuclearNormBall, ProbabilitySimplex, Product
 SIMPLEX = ProbabilitySimplex(4)
 ROUND = jnp.array([1.0, 2.0, 3.0, 4.0])
 FAR = jnp.array([1.0, 0.0, 0.0, 0.0])
-POINTS = {"inside": [0.1, 0.2, 0.3, 0.4], "face": [0.5, 0.5, 0.0, 0.0], "vertex": [0.0, 0.0, 1.0, 0.0]}
+POINTS = {
+    "equal": [0.25] * 4,
+    "inside": [0.1, 0.2, 0.3, 0.4],
+    "face": [0.5, 0.5, 0.0, 0.0],
+    "vertex": [0.0, 0.0, 1.0, 0.0],
+}
+POINTS |= {"zero": [0.0] * 4, "tiny": [1e-15, 0.0, 0.0, 1e-30]}  # of a ball
 
 
 def turnover(x, round, previous):
@@ -26,6 +32,8 @@ MOVEMENTS = {
     "l2": lambda x, r, previous: jnp.linalg.norm(x - previous),
     "linf": lambda x, r, previous: jnp.abs(x - previous).max(),
     "groups": lambda x, r, previous: jnp.linalg.norm((x - previous).reshape(2, 2), axis=1).sum(),
+    "increments": lambda x, r, previous: jnp.linalg.norm(jnp.diff(x) - jnp.diff(previous)),
+    "sums": lambda x, r, previous: jnp.linalg.norm(jnp.cumsum(x) - jnp.cumsum(previous)),
     "squares": lambda x, r, previous: ((x - previous) ** 2).sum(),
     "purchases": lambda x, r, previous: jnp.maximum(x - previous, 0).sum(),
 }
@@ -137,8 +145,17 @@ def test_a_decision_that_stays_has_no_gradient_of_movement(movement, point, dtyp
         np.testing.assert_array_equal(of_constraint, jnp.zeros((1, 4)))
         pull = each.linearize(x, round)[2]
         np.testing.assert_array_equal(pull(jnp.zeros((), dtype), jnp.ones(1, dtype)), jnp.zeros(4))
+        pulled = jax.jit(lambda x, each=each: each.linearize(x, round)[2](jnp.zeros((), dtype), jnp.ones(1, dtype)))
+        np.testing.assert_array_equal(pulled(x), jnp.zeros(4))
         hessian = each.curvature(x, round, jnp.ones((), dtype), jnp.ones(1, dtype))
         np.testing.assert_array_equal(hessian(round), jnp.zeros(4))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64], ids=["float32", "float64"])
+def test_small_entries_are_compared_with_themselves(dtype):
+    x = jnp.asarray([1e-12, 0.5, 0.5, 1e-10], dtype)
+    on = cx.Problem(SIMPLEX, lambda x, r, previous: jnp.sum(x * jnp.log(x / previous)))
+    np.testing.assert_allclose(on.gradients(x, ROUND)[0], jnp.zeros(4), atol=1e-6)
 
 
 def test_values_of_linearize_are_those_of_the_true_movement():

@@ -8,7 +8,6 @@ from ..errors import ProblemError
 from .functions import WithPrevious
 
 _ULPS = 16
-_SMALL = 2.0**-10  # of the largest entry: smaller entries are shifted as if they were so large
 
 
 def arguments(function, view, round, previous) -> tuple:
@@ -21,17 +20,17 @@ def arguments(function, view, round, previous) -> tuple:
 
 
 def nearby(x):
-    """A constant c that is not 0 in any entry, although x + c is x but for a few roundings.
+    """A constant c with no two entries alike and none 0, although x + c is x but for a few roundings.
 
     At previous = x a cost of movement may have a kink, where JAX's derivative is not finite (`jnp.linalg.norm`). At
     previous = x + c it has none, and if both move together, what it pays does not change.
     """
 
     def shift(leaf):
-        size = jnp.abs(leaf)
-        largest = size.max(initial=0)
-        least = _SMALL * jnp.where(largest > 0, largest, 1)
-        return _ULPS * jnp.finfo(leaf.dtype).eps * jnp.maximum(size, least)
+        kind = jnp.finfo(leaf.dtype)
+        size = jnp.maximum(_ULPS * float(kind.eps) * jnp.abs(leaf), 8 * float(kind.tiny) ** 0.5)  # its square is not 0
+        golden = jax.lax.iota(jnp.uint32, leaf.size) * jnp.uint32(0x9E3779B9)  # fractions of 2^32, well spread
+        return size * (1 + golden.astype(leaf.dtype) * 2.0**-32).reshape(leaf.shape)
 
     return jax.lax.stop_gradient(jax.tree.map(shift, x))
 
