@@ -45,9 +45,9 @@ class _Experts(Instance):
 def experts(key: PRNGKeyArray, *, n: int = 100_000, good: int = 5) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ over a simplex of very many vertices, without constraints.
 
-    Costs are uniform in $[-\frac15,\frac15]$ around means: 0 for `good` experts, uniform in [0.9, 1] for all others. So
-    the start pays nearly 1 a round. Euclidean steps spread over all vertices; those of entropic methods lose a factor
-    log n only. A round holds one number, by which the noise is shifted around the circle.
+    Costs are uniform in $[-1,1]$ around means: 0 for `good` experts, uniform in [0.9, 1] for all others. So the start
+    pays nearly 1 a round. Euclidean steps spread over all vertices; those of entropic methods lose a factor log n only.
+    A round holds one number, by which the noise is shifted around the circle.
 
     >>> import jax
     >>> instance = experts(jax.random.key(0), n=1000)
@@ -60,6 +60,6 @@ def experts(key: PRNGKeyArray, *, n: int = 100_000, good: int = 5) -> Instance:
     place_key, cost_key, noise_key = jax.random.split(key, 3)
     rank = jax.random.permutation(place_key, n)
     cost = jnp.where(rank < good, 0.0, jax.random.uniform(cost_key, (n,), minval=0.9, maxval=1.0))
-    noise = 0.2 * jax.random.uniform(noise_key, (n,), minval=-1, maxval=1)
+    noise = jax.random.uniform(noise_key, (n,), minval=-1, maxval=1)
     problem = Problem(ProbabilitySimplex(n), _Costs(cost, noise))
     return _Experts(problem, Sampler(_Shifts(n)), None, None)

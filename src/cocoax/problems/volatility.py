@@ -37,11 +37,12 @@ class _Market(Environment):
         switch_key, factor_key, growth_key = jax.random.split(key, 3)
         wild = jnp.where(jax.random.uniform(switch_key) < jnp.where(wild, _LEAVING[1], _LEAVING[0]), ~wild, wild)
         factors = jax.random.normal(factor_key, self.loadings.shape[1:])
-        scale = jnp.sqrt(variance * jnp.where(wild, _WILD, _CALM))
+        now = variance * jnp.where(wild, _WILD, _CALM)
         shock = jnp.mean(factors**2)
-        variance = (1 - _SHOCK - _MEMORY) + (_SHOCK * shock + _MEMORY) * variance
-        growth = self.growth * jax.random.uniform(growth_key, self.growth.shape, minval=0, maxval=2)
-        return (wild, variance), {"growth": growth, "change": scale * (self.loadings @ factors), "budget": self.budget}
+        after = (1 - _SHOCK - _MEMORY) + (_SHOCK * shock + _MEMORY) * variance
+        growth = now * self.growth * jax.random.uniform(growth_key, self.growth.shape, minval=0, maxval=2)
+        change = jnp.sqrt(now) * (self.loadings @ factors)
+        return (wild, after), {"growth": growth, "change": change, "budget": self.budget}
 
 
 @with_facts(ProblemFacts("a probability simplex", "a limit on variance while volatility drifts"))
@@ -50,8 +51,9 @@ def volatile_portfolio(key: PRNGKeyArray, *, assets: int = 8) -> Instance:
 
     The forecasts m of an asset's growth are of the order of a tenth of a per cent, its changes r of a per cent, as by
     the day; what grows more varies more, and the first asset is cash. Changes have the volatility of GARCH(1, 1), times
-    that of a regime: calm for 250 rounds on average, then wild for 60 with 5 times the variance. The budget $\rho$ is a
-    third of the variance of the asset that grows most.
+    that of a regime: calm for 250 rounds on average, then wild for 60 with 5 times the variance. Growth is in
+    proportion to the variance of the time, so that a fixed portfolio is good at all times: waiting for calm gains nothing. The
+    budget $\rho$ is a third of the variance of the asset that grows most.
 
     >>> import jax
     >>> instance = volatile_portfolio(jax.random.key(0))

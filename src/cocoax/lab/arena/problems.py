@@ -76,7 +76,7 @@ _MEAN: dict[str, Callable] = {
     "box 1000 times too large": _of(problems.absolute_regression, width=1000.0),
     "box 100 times too large, constrained": _of(problems.absolute_regression, width=100.0, constrained=True),
     "outliers in constraints": _of(_bought, around=problems.with_outliers, constraint=1e3),
-    "outliers in losses": _of(_quadratic, around=problems.with_outliers, loss=1e3),
+    "outliers in losses": _of(_quadratic, around=problems.with_outliers, loss=1e2),
     "heavy tails in constraints": _of(_quadratic, around=problems.heavy_tailed, constraint=0.5),
     "heavy tails in losses": _of(_quadratic, around=problems.heavy_tailed, loss=0.1),
     "3% of constraints seen": _of(_quadratic, around=problems.rarely_seen, constraint=0.03),
