@@ -5,9 +5,11 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..comparators.comparator import Comparator
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import ProbabilitySimplex
 from ..errors import ProblemError
@@ -35,10 +37,40 @@ class _Rounds(eqx.Module):
 
     def __call__(self, key):
         symbol_key, cost_key, use_key = jax.random.split(key, 3)
-        cost = -jnp.log(self.likely) + jax.random.uniform(cost_key, self.likely.shape, minval=-1, maxval=1)
+        cost = -jnp.log(self.likely) + jax.random.uniform(cost_key, self.likely.shape, minval=-3, maxval=3)
         use = self.use + 0.25 * jax.random.uniform(use_key, self.use.shape, minval=-1, maxval=1)
         symbol = jax.random.categorical(symbol_key, jnp.log(self.likely)).astype(jnp.int32)
         return {"cost": cost, "symbol": symbol, "use": use, "budget": self.budget}
+
+
+class _Entropic(Instance):
+    def comparator(self, rounds, **options):
+        r"""The point $x\propto\exp(-(\sum_tc_t + \lambda\sum_ta_t)/T)$, whose Lagrangian bound is exact, by bisection.
+
+        `hindsight` would walk onto the pole.
+        """
+        cost, use, budget = (np.asarray(rounds[name], np.float64).sum(0) for name in ("cost", "use", "budget"))
+        count = len(rounds["budget"])
+
+        def point(multiplier):
+            logits = -(cost + multiplier * use) / count
+            weights = np.exp(logits - logits.max())
+            bound = -count * (np.log(weights.sum()) + logits.max()) - multiplier * budget
+            return weights / weights.sum(), bound
+
+        def slack(multiplier):
+            return budget - use @ point(multiplier)[0]
+
+        low, high = 0.0, float(slack(0.0) < 0)
+        while slack(high) < 0 and high < 1e9:
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if slack(middle) < 0 else (low, middle)
+        x, bound = point(high)
+        best, multiplier = Comparator.fixed(self.problem, rounds, x), np.array([high])
+        price = np.maximum(2 * multiplier, best.price)
+        return Comparator(best.x, best.loss, best.constraint, best.value, np.asarray(bound), multiplier, price)
 
 
 @with_facts(ProblemFacts("a probability simplex", "losses with poles at the boundary"))
@@ -46,9 +78,10 @@ def poles(key: PRNGKeyArray, *, n: int = 10, loss: Literal["entropy", "log"] = "
     r"""$f_t(x) = \langle c_t, x\rangle + \sum_i x_i\log x_i$ or $f_t(x) = -\log x_{i_t}$ over the probability simplex.
 
     The entropy's gradient is infinite where an entry is 0, the log-loss itself is. The optimum without constraint is p
-    with $p_i\propto1/i$, in random order: costs are $c_t = -\log p + U[-1,1]^n$, symbols $i_t$ are drawn from p. The
-    constraint is $g_t(x) = \langle a_t, x\rangle - b$ as in `simplex`; the most likely entry uses most, and b lies
-    half-way between the least use and that of p.
+    with $p_i\propto1/i^2$, or $1/i$ for log-loss, in random order: costs are $c_t = -\log p + U[-3,3]^n$, symbols $i_t$
+    are drawn from p. The constraint is $g_t(x) = \langle a_t, x\rangle - b$ as in `simplex`. With the entropy, the less
+    likely an entry is, the more it uses, so that the constraint drives decisions towards the boundary; with log-loss it
+    is the other way round. The limit b lies half-way between the least use and that of p.
 
     >>> import jax
     >>> instance = poles(jax.random.key(0))
@@ -60,9 +93,11 @@ def poles(key: PRNGKeyArray, *, n: int = 10, loss: Literal["entropy", "log"] = "
         raise ProblemError(f"poles needs n >= 2, got {n}")
     if loss not in ("entropy", "log"):
         raise ProblemError(f"loss must be 'entropy' or 'log', got {loss!r}")
-    weights = 1 / (1 + jax.random.permutation(key, n).astype(float))
+    weights = (1 + jax.random.permutation(key, n).astype(float)) ** (-2 if loss == "entropy" else -1)
     likely = weights / weights.sum()
-    use = 0.25 + 0.5 * likely / likely.max()
+    share = likely / likely.max()
+    use = 0.25 + 0.5 * (1 - share if loss == "entropy" else share)
     budget = (use.min() + jnp.vdot(use, likely)) / 2
     problem = Problem(ProbabilitySimplex(n), _entropy if loss == "entropy" else _log_loss, _constraint)
-    return Instance(problem, Sampler(_Rounds(likely, use, budget)), None, None)
+    kind = _Entropic if loss == "entropy" else Instance
+    return kind(problem, Sampler(_Rounds(likely, use, budget)), None, None)

@@ -52,8 +52,8 @@ def volatile_portfolio(key: PRNGKeyArray, *, assets: int = 8) -> Instance:
     The forecasts m of an asset's growth are of the order of a tenth of a per cent, its changes r of a per cent, as by
     the day; what grows more varies more, and the first asset is cash. Changes have the volatility of GARCH(1, 1), times
     that of a regime: calm for 250 rounds on average, then wild for 60 with 5 times the variance. Growth is in
-    proportion to the variance of the time, so that a fixed portfolio is good at all times: waiting for calm gains nothing. The
-    budget $\rho$ is a third of the variance of the asset that grows most.
+    proportion to the variance of the time, so that a fixed portfolio is good at all times: waiting for calm gains
+    nothing. The budget $\rho$ is a third of the variance of the asset that grows most.
 
     >>> import jax
     >>> instance = volatile_portfolio(jax.random.key(0))
