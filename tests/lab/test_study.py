@@ -24,7 +24,7 @@ import cocoax as cx
 from cocoax.core.fingerprint import fingerprint
 from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study
-from cocoax.lab.results import statistics
+from cocoax.lab.results import rows, statistics
 from cocoax.lab.results.store import Store
 from cocoax.lab.run import batch, comparators, workers
 from cocoax.lab.run.batch import capacity_of
@@ -411,6 +411,14 @@ def test_a_study_of_the_version_before_goes_on(tmp_path, finished, monkeypatch):
     assert longer.table().columns == expected.columns
     for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gap"):
         np.testing.assert_allclose(longer.table()[figure], expected[figure], rtol=1e-9, atol=1e-9)
+
+
+def test_scores_that_were_stored_without_a_price_are_charged_twice_the_multiplier(finished):
+    """0.1.0 charged the multiplier once, and did not store the charge."""
+    stored = finished._stored()
+    new, old = rows.table(stored), rows.table(stored.drop("charge"))
+    np.testing.assert_allclose(old["score"] - new["regret"], 2 * (new["score"] - new["regret"]), atol=1e-9)
+    assert (new["score"] - new["regret"]).max() > 0
 
 
 SCRIPT = """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 START = "play the start"
 WORSE = 1.05  # times the start's score: no learner may exceed it
 FACTOR = 2.0  # times the best rival's score
-SHARE = 0.8  # of the problems on which the challenger must stay within the factor
+SHARE = 0.9  # of the problems on which the challenger must stay within the factor
 
 
 def standings(study: "Study") -> pl.DataFrame:
