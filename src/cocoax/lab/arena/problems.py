@@ -85,7 +85,7 @@ _MEAN: dict[str, Callable] = {
     "volatility": problems.volatile_portfolio,
     "seasons": _of(_pacing, budget=0.2, season=200.0),
     "20 constraints": _of(_simplex, n=20, constraints=20, quadratic=True),
-    "infeasible stretches": _of(_quadratic, around=problems.infeasible_stretches, excess=0.5),
+    "infeasible stretches": _of(_bought, around=problems.infeasible_stretches, excess=0.3),
     "newsvendor": problems.newsvendor,
     "hinge": problems.classification,
     "entropy": problems.poles,
