@@ -135,7 +135,8 @@ class AbstractSymmetric(AbstractSpectral):
 
 
 def symmetric_part(x):
-    return 0.5 * x + 0.5 * x.T
+    half = 0.5 * x  # XLA makes 0.5 * (x + x.T) of 0.5 * x + 0.5 * x.T, which may overflow
+    return half + half.T
 
 
 def relative_gap(gap, largest):
