@@ -363,7 +363,7 @@ LEADERS = {  # the learner, the size that its theorem asks for at D = 1, and its
 }
 
 
-@pytest.mark.parametrize("name", ["ftpl", pytest.param("mfw", marks=pytest.mark.slow), "pdmfw"])
+@pytest.mark.parametrize("name", slow_but(["ftpl"], LEADERS))
 def test_the_printed_range_of_the_perturbation_breaks_the_bound_that_the_corrected_one_keeps(name):
     horizon = 1000
     learner, size, bound = LEADERS[name]
@@ -573,14 +573,15 @@ def best_rewarded(share):
     return np.maximum(4 * share - np.take_along_axis(levels, last, axis=-1), 0)
 
 
-@pytest.mark.parametrize("longer", [1, pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "name", slow_but([name for name in PRIMALS if name not in ("mfw, cube", "morgfw, sampled")], PRIMALS)
-)
-def test_mean_regret_of_a_primal_is_below_its_bound(name, longer):
+SOONER = [("sftpl", 64), ("morgfw", 64)]  # their time grows with the square of the horizon
+SOONER += [(name, PRIMALS[name][-1]) for name in ("sftpl, smooth", "ospf", "mfw", "orgfw")]
+LENGTHS = [(name, longer * PRIMALS[name][-1]) for name in PRIMALS for longer in (1, 3)]
+
+
+@pytest.mark.parametrize("name, horizon", slow_but(SOONER, dict.fromkeys(SOONER + LENGTHS)))
+def test_mean_regret_of_a_primal_is_below_its_bound(name, horizon):
     """Against the best decision in hindsight; for ORGFW, whose theorem needs it, against the best in expectation."""
-    method, loss, known, complete, kinds, horizon = PRIMALS[name]
-    horizon *= longer
+    method, loss, known, complete, kinds, _ = PRIMALS[name]
     regularity = cx.Regularity(known["lipschitz"], known.get("smoothness"), norm=method.norm)
     problem = cx.Problem(SIMPLEX, loss, regularity=regularity)
     learner = cx.learners.PrimalDual(method, NO_DUAL)
@@ -753,12 +754,9 @@ def test_algorithm_1_is_below_bounds_that_bite(method, dimension, horizon, beta,
 
 # Perturbation, dimension, horizon, beta, scale of theta, curvature, what bites
 SOON = [(each, 1, 500, 0.25, 1.0, 0.0, BOTH) for each in PERTURBATIONS]
-SOON += [
-    ("cube", 1, 600, 0.0, 0.2, 0.2, BOTH),
-    ("cube", 1, 4000, 0.0, 1.0, 0.0, BOTH),
-    ("cube", 2, 2000, 0.25, 1.0, 0.0, BOTH),
-]
+SOON += [("cube", 1, 600, 0.0, 0.2, 0.2, BOTH), ("cube", 2, 2000, 0.25, 1.0, 0.0, BOTH)]
 LATER = [(each, *case) for each in ("centred", "ball") for _, *case in SOON[3:]]
+LATER += [(each, 1, 4000, 0.0, 1.0, 0.0, BOTH) for each in PERTURBATIONS]
 LATER += [(each, 2, 25_000, 0.0, 1.0, 0.0, BOTH) for each in PERTURBATIONS]
 LATER += [(each, 1, 500, 0.5, 1.0, 0.0, ("violation",)) for each in PERTURBATIONS]
 

@@ -92,12 +92,12 @@ def _assert_goes_on(it, path):
 
 
 LITTLE_DAMAGE = [
-    ("killed", "session", 100),
-    ("killed", "session-wal", 160),
+    ("killed", "session", 50),
+    ("killed", "session-wal", 80),
     ("killed", "session-acknowledged", 24),
-    ("closed", "session", 160),
-    ("long", "session", 40),
-    ("long", "session-wal", 40),
+    ("closed", "session", 80),
+    ("long", "session", 25),
+    ("long", "session-wal", 25),
 ]
 DAMAGE = [*LITTLE_DAMAGE, *((state, file, 1500) for state, file, flips in LITTLE_DAMAGE if flips > 24)]
 

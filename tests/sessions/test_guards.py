@@ -14,7 +14,7 @@ import session_tools as tools
 
 import cocoax as cx
 
-FEW, MANY = 2_000, 10_000  # malformed rounds
+FEW, MANY = 1_000, 10_000  # malformed rounds
 TOGETHER = 10  # in one example
 
 

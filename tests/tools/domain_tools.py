@@ -1,5 +1,6 @@
 """What the tests of domains share: directions to ask, solvers to compare with, and sets given by their vertices."""
 
+import contextlib
 import itertools
 import math
 import warnings
@@ -13,9 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from slow_tools import first_of_each, slow_but
 
 from cocoax import DomainError
 from cocoax.core import tree
+from cocoax.testing import check_domain
 
 COUNT = 48  # directions in a batch
 few_batches = hypothesis.settings(
@@ -77,17 +80,54 @@ def answers(domain, asked):
     return jax.vmap(lambda direction: domain.lmo(direction).dense())(asked)
 
 
-def check_minima(domain, asked, minimum, tol=1e-9):
-    """The LMO attains what `minimum` says for each direction of a stack, and refuses NaN."""
+def check_every(contracts, directions=16):
+    """A test that every domain of a dict keeps its contract. The fast run has the first domain of each class in
+    float64, and the first with each base class in float32; in float32 it only traces the others."""
+    fast = [(name, "float64") for name in first_of_each(type, contracts)]
+    fast += [(name, "float32") for name in first_of_each(lambda domain: type(domain).__base__, contracts)]
+
+    @pytest.mark.parametrize("name, dtype", slow_but(fast, itertools.product(contracts, ("float64", "float32"))))
+    def test_every_domain_keeps_its_contract(name, dtype):
+        check_domain(contracts[name], key=jax.random.key(1), directions=directions, dtypes=[dtype])
+        if dtype == "float64":
+            trace_in_float32(contracts[name])
+
+    return test_every_domain_keeps_its_contract
+
+
+def trace_in_float32(domain):
+    """All that is asked of a domain stays in float32; nothing is computed."""
+
+    def asked(x):
+        vertex = domain.lmo(x)
+        warm = domain.lmo(x, vertex)
+        parts = [vertex.dense(), warm.dense(), vertex.mix(x, 0.5), vertex.dot(x), domain.tangent(x), domain.support(x)]
+        for method in (domain.contains, domain.project):
+            with contextlib.suppress(DomainError):  # not all domains can
+                parts.append(method(x))
+        return parts
+
+    given = jax.eval_shape(lambda: tree.astype(domain.start(), jnp.float32))
+    dtypes = {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(asked, given))}
+    assert dtypes <= {np.dtype("float32"), np.dtype(bool)}
+
+
+def check_minima(domain, asked, minimum, tol=1e-9, most=None):
+    """The LMO attains what `minimum` says for each direction of a stack, or the first ones, and refuses NaN."""
     with pytest.raises(DomainError, match="must be finite, got NaN"):
         domain.lmo(jax.tree.map(lambda leaf: np.full_like(leaf[0], np.nan), asked))
-    check_values(domain, asked, answers(domain, jax.tree.map(jnp.asarray, asked)), minimum, tol)
+    check_values(domain, asked, answers(domain, jax.tree.map(jnp.asarray, asked)), minimum, tol, most)
 
 
-def check_values(domain, asked, points, minimum, tol):
+def check_minima_by_a_solver(domain, asked, generic):
+    """Where a formula checks all directions: some of each kind, because a solver takes milliseconds for one."""
+    check_minima(domain, asked, generic.minimum, generic.tol, most=12)
+
+
+def check_values(domain, asked, points, minimum, tol, most=None):
     """Relative to the largest value that a direction of its length could have."""
     reach = float(jnp.max(jax.vmap(tree.norm)(points)) + tree.norm(domain.start()))
-    for direction, point in zip(unstacked(asked), unstacked(jax.tree.map(np.asarray, points))):
+    for direction, point in zip(unstacked(asked)[:most], unstacked(jax.tree.map(np.asarray, points))):
         largest = max(np.abs(leaf).max() for leaf in jax.tree.leaves(direction)) or 1.0
         unit = jax.tree.map(lambda leaf, size=largest: leaf / size, direction)
         pairs = list(zip(jax.tree.leaves(unit), jax.tree.leaves(point)))

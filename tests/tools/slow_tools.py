@@ -13,9 +13,14 @@ def slow_but(fast, cases):
     ]
 
 
-def one_of_each_class(parts):
-    """The names in a dict of parts; of the parts of one class, all but the first are marked slow."""
+def first_of_each(kind, parts):
+    """The names of the first parts of each kind, in a dict of parts."""
     first = {}
     for name, part in parts.items():
-        first.setdefault(type(part), name)
-    return slow_but(first.values(), parts)
+        first.setdefault(kind(part), name)
+    return list(first.values())
+
+
+def one_of_each_class(parts):
+    """The names in a dict of parts; of the parts of one class, all but the first are marked slow."""
+    return slow_but(first_of_each(type, parts), parts)

@@ -43,7 +43,9 @@ def check_learner(
 
     >>> import jax
     >>> from cocoax.learners import Stay
-    >>> check_learner(Stay(), key=jax.random.key(0))
+    >>> from cocoax.testing import problems
+    >>> problem, rounds = problems.simplex(key=jax.random.key(1), rounds=20)
+    >>> check_learner(Stay(), key=jax.random.key(0), problem=problem, rounds=rounds)
     """
     if problem is None:
         small = (problems.simplex, 0), (problems.nuclear, 0), (problems.product, 1)

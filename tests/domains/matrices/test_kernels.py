@@ -1,12 +1,14 @@
 """Kernels for large and for small matrices on a GPU: interpreted here, they say what the formulas say, which all else
 uses."""
 
+import contextlib
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax.domains import NuclearNormBall
@@ -15,7 +17,9 @@ from cocoax.domains.matrices.krylov import golub_kahan, golub_kahan_at_once, sca
 from cocoax.domains.matrices.span import OfRankOne, _products, _sums
 from cocoax.domains.vertices import RankOne
 
-SHAPES = [(1, 1), (3, 5), (70, 1100), (300, 129), (5, 2048)]
+FEW = [(3, 5), (70, 1100)]  # columns: fewer than a program reads together; more, and no multiple of them
+SHAPES = [*FEW, (1, 1), (300, 129), (5, 2048)]
+COUNTED = [(shape, count) for shape in SHAPES for count in (1, 3)]
 
 
 def drawn(*shape, seed=0):
@@ -33,16 +37,27 @@ def assert_close(found, expected):
         np.testing.assert_allclose(a, b, atol=2e-6 * np.max(np.abs(b)))  # 1e-6 measured
 
 
-@pytest.fixture
-def interpreted(monkeypatch):
-    """As on a GPU that is this processor, for matrices of any size. No compiled program outlives a test."""
+@contextlib.contextmanager
+def as_on_a_gpu(module, *names):
+    """This processor interprets a module's kernels, for matrices of any size. No compiled program outlives it, so
+    that tests after it compile theirs again: better once for several tests."""
     jax.clear_caches()
-    for name in ("both", "products", "sums"):
-        monkeypatch.setattr(large, name, functools.partial(getattr(large, name), interpret=True))
-    monkeypatch.setattr(large, "pays", lambda *arrays: True)
-    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.setattr(module, name, functools.partial(getattr(module, name), interpret=True))
+        patch.setattr(module, "pays", lambda *given: True)
+        patch.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
+        yield
     jax.clear_caches()
+
+
+large_kernels = functools.partial(as_on_a_gpu, large, "both", "products", "sums")
+
+
+@pytest.fixture(scope="class")
+def interpreted():
+    with large_kernels():
+        yield
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -61,58 +76,86 @@ def test_both_products(shape):
     assert same == largest
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", slow_but([(shape,) for shape in FEW], [(shape,) for shape in SHAPES]))
 def test_inner_products(shape):
     one, other, stack = drawn(*shape), drawn(*shape, seed=4), vertices(shape)
     given = one, other, stack.left * stack.scale[:, None], stack.right
     assert_close(large.products(*given, interpret=True), _products(*given))
 
 
-@pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape, count", slow_but([((3, 5), 1), *((shape, 3) for shape in FEW)], COUNTED))
 def test_sums(shape, count):
     given = drawn(*shape), drawn(*shape, seed=4), vertices(shape), tuple(drawn(count, 11, seed=5))
     assert_close(large.sums(*given, interpret=True), _sums(*given))
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-33, 1.0, 1e30, 7e37])
-@pytest.mark.parametrize("shape", [(60, 130), (130, 60)])
-def test_golub_kahan_at_once_is_golub_kahan_at_any_scale(shape, scale):
+@jax.jit
+def at_once(matrix, first):
+    return golub_kahan_at_once(functools.partial(large.both, matrix, interpret=True), first, 4)
+
+
+@jax.jit
+def step_by_step(matrix, first):
+    forward, backward, is_zero = scaled_products(matrix, first)
+    return *golub_kahan(forward, backward, first, 4), is_zero
+
+
+@pytest.mark.parametrize("shape", [(60, 130), pytest.param((130, 60), marks=pytest.mark.slow)])
+def test_golub_kahan_at_once_is_golub_kahan_at_any_scale(shape):
     matrix, first = drawn(*shape), unit(drawn(shape[1], seed=3))
-    asked = jnp.float32(scale) * matrix
-    both = functools.partial(large.both, asked, interpret=True)
-    left, right, zero = golub_kahan_at_once(both, first, 4)
-    forward, backward, is_zero = scaled_products(asked, first)
-    expected = golub_kahan(forward, backward, first, 4)
-    assert zero == is_zero == (scale == 0)
-    if scale:
-        value = float(expected[0] @ (matrix @ expected[1]))
-        assert left @ (matrix @ right) == pytest.approx(value, rel=2e-5)  # 9e-6 measured, at 1e-33
+    for scale in (0.0, 1e-33, 1.0, 1e30, 7e37):
+        asked = jnp.float32(scale) * matrix
+        (left, right, zero), expected = at_once(asked, first), step_by_step(asked, first)
+        assert zero == expected[2] == (scale == 0)
+        if scale:
+            value = float(expected[0] @ (matrix @ expected[1]))
+            assert left @ (matrix @ right) == pytest.approx(value, rel=2e-5), scale  # 9e-6 measured, at 1e-33
 
 
 def test_nothing_overflows_and_nan_is_not_zero():
-    huge = functools.partial(large.both, jnp.full((2000, 40), 1e38, jnp.float32), interpret=True)
-    left, right, zero = golub_kahan_at_once(huge, jnp.ones(40, jnp.float32) / 40**0.5, 4)
+    left, right, zero = at_once(jnp.full((2000, 40), 1e38, jnp.float32), jnp.ones(40, jnp.float32) / 40**0.5)
     assert not zero and abs(jnp.sum(left) * jnp.sum(right)) == pytest.approx((2000 * 40) ** 0.5, rel=1e-5)
-    unknown = functools.partial(large.both, jnp.ones((6, 5), jnp.float32).at[:, 2].set(jnp.nan), interpret=True)
-    left, _, zero = golub_kahan_at_once(unknown, jnp.ones(5, jnp.float32), 4)
+    left, _, zero = at_once(jnp.ones((6, 5), jnp.float32).at[:, 2].set(jnp.nan), jnp.ones(5, jnp.float32))
     assert not zero and jnp.isnan(left).any()
 
 
-@pytest.mark.parametrize(
-    "options, asked",
-    [({}, True), ({"iterations": 5}, False), ({"method": "power"}, False), ({"method": "exact"}, False)],
-)
-def test_which_answers_come_from_kernels(interpreted, options, asked):
-    ball, matrix = NuclearNormBall((8, 6), 1.0, **options), drawn(8, 6)
-    guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
-    assert ("pallas_call" in str(jax.make_jaxpr(ball.lmo)(matrix, guess))) == asked
+@pytest.mark.usefixtures("interpreted")
+class TestAsOnAGPU:
+    @pytest.mark.parametrize(
+        "options, asked",
+        [({}, True), ({"iterations": 5}, False), ({"method": "power"}, False), ({"method": "exact"}, False)],
+    )
+    def test_which_answers_come_from_kernels(self, options, asked):
+        ball, matrix = NuclearNormBall((8, 6), 1.0, **options), drawn(8, 6)
+        guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
+        assert ("pallas_call" in str(jax.make_jaxpr(ball.lmo)(matrix, guess))) == asked
 
+    def test_few_vertices_only(self):
+        for count in (9, 17):
+            span = OfRankOne((drawn(8, 6), drawn(8, 6, seed=4)), vertices((8, 6), count))
+            assert span.at_once == (count == 9)
 
-def test_few_vertices_only(interpreted):
-    for count in (9, 17):
-        span = OfRankOne((drawn(8, 6), drawn(8, 6, seed=4)), vertices((8, 6), count))
-        assert span.at_once == (count == 9)
+    def test_batches_and_derivatives_go_by_the_formula(self):
+        """The kernel is another function here, so that it shows which was asked."""
+        call = large.chosen(lambda x, y: 100 * x["a"] + y, lambda x, y: x["a"] ** 2 + y)
+        x, y = jnp.arange(3.0), jnp.ones(())
+        assert call({"a": x[2]}, y) == 201
+        np.testing.assert_array_equal(jax.vmap(call, (0, None))({"a": x}, y), x**2 + 1)
+        twice = jax.jit(jax.vmap(jax.vmap(call), (None, 0)))
+        np.testing.assert_array_equal(twice({"a": x}, jnp.ones((2, 3)))[1], x**2 + 1)
+        assert jax.grad(call)({"a": x[2]}, y) == {"a": 4}
+        np.testing.assert_array_equal(jax.vmap(jax.grad(call), (0, None))({"a": x}, y)["a"], 2 * x)
+
+    def test_a_batch_of_spans_goes_by_formulas(self):
+        given = drawn(2, 8, 6), drawn(2, 8, 6, seed=4)
+        stack = vertices((8, 6))
+
+        def written(one, other):
+            span = OfRankOne((one, other), stack)
+            return span.table, span.written(*span.points)
+
+        program, alone = jax.make_jaxpr(jax.vmap(written))(*given), jax.make_jaxpr(written)(*(x[0] for x in given))
+        assert "pallas_call" not in str(program) and "pallas_call" in str(alone)
 
 
 def test_what_is_traced_once_is_found_again():
@@ -124,18 +167,14 @@ def test_low_rank_and_warm_guesses_do_not_break_golub_kahan_at_once():
     left, right = drawn(2, 20, seed=1), drawn(2, 30, seed=2)
     one = jnp.outer(left[0], right[0])
 
-    @jax.jit
-    def improved(matrix, first):
-        return golub_kahan_at_once(functools.partial(large.both, matrix, interpret=True), first, 4)
-
     for matrix in (one, one + 0.5 * jnp.outer(left[1], right[1]), jnp.eye(20, 30, dtype=jnp.float32)):
         first, top = unit(drawn(30, seed=3)), float(jnp.linalg.norm(matrix, ord=2))
         for _ in range(4):
-            found, first, _ = improved(matrix, first)
+            found, first, _ = at_once(matrix, first)
         assert found @ (matrix @ first) == pytest.approx(top, rel=2e-6)
 
 
-def test_a_game_by_kernels_is_the_game_by_formulas(request):
+def test_a_game_by_kernels_is_the_game_by_formulas():
     problem = cx.Problem(
         NuclearNormBall((30, 20), 2.0),
         lambda x, r: 0.5 * jnp.sum((x - r) ** 2),
@@ -149,8 +188,8 @@ def test_a_game_by_kernels_is_the_game_by_formulas(request):
         return cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0), start=start).state.tracker
 
     expected = tracker().point
-    request.getfixturevalue("interpreted")
-    ended = tracker()
+    with large_kernels():
+        ended = tracker()
     found = ended.point
     # nine weights and entries below 1, rounded to 1.2e-7 a few times
     assert ended.left + ended.weights.sum() == pytest.approx(1, abs=1e-6)
@@ -158,29 +197,6 @@ def test_a_game_by_kernels_is_the_game_by_formulas(request):
     assert found.dtype == jnp.float32 and not np.array_equal(found, expected)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert np.max(np.abs(expected)) > 0.05
-
-
-def test_batches_and_derivatives_go_by_the_formula(interpreted):
-    """The kernel is another function here, so that it shows which was asked."""
-    call = large.chosen(lambda x, y: 100 * x["a"] + y, lambda x, y: x["a"] ** 2 + y)
-    x, y = jnp.arange(3.0), jnp.ones(())
-    assert call({"a": x[2]}, y) == 201
-    np.testing.assert_array_equal(jax.vmap(call, (0, None))({"a": x}, y), x**2 + 1)
-    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(call), (None, 0)))({"a": x}, jnp.ones((2, 3)))[1], x**2 + 1)
-    assert jax.grad(call)({"a": x[2]}, y) == {"a": 4}
-    np.testing.assert_array_equal(jax.vmap(jax.grad(call), (0, None))({"a": x}, y)["a"], 2 * x)
-
-
-def test_a_batch_of_spans_goes_by_formulas(interpreted):
-    given = drawn(2, 8, 6), drawn(2, 8, 6, seed=4)
-    stack = vertices((8, 6))
-
-    def written(one, other):
-        span = OfRankOne((one, other), stack)
-        return span.table, span.written(*span.points)
-
-    program = str(jax.make_jaxpr(jax.vmap(written))(*given))
-    assert "pallas_call" not in program and "pallas_call" in str(jax.make_jaxpr(written)(*(each[0] for each in given)))
 
 
 def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
@@ -203,27 +219,32 @@ def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
     assert not pays(wide)
 
 
+@functools.partial(jax.jit, static_argnames="steps")
 def steps_in_registers(matrix, first, steps=4):
-    return jax.jit(jax.vmap(functools.partial(small.golub_kahan, steps=steps, interpret=True)))(matrix, first)
+    return jax.vmap(functools.partial(small.golub_kahan, steps=steps, interpret=True))(matrix, first)
 
 
 def directions(*shape):
     return jax.vmap(unit)(drawn(*shape, seed=3))
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e-33, 1.0, 1e30, 7e37])
-@pytest.mark.parametrize("shape", [(1, 1), (2, 50), (17, 3), (50, 50), (64, 33)])
-def test_steps_in_registers_are_golub_kahan_at_any_scale(shape, scale):
+REGISTERS = [((2, 50),), ((64, 33),), ((1, 1),), ((17, 3),), ((50, 50),)]
+
+
+@pytest.mark.parametrize("shape", slow_but(REGISTERS[:2], REGISTERS))
+def test_steps_in_registers_are_golub_kahan_at_any_scale(shape):
     matrices, firsts = drawn(3, *shape), directions(3, shape[1])
-    left, right, zero = steps_in_registers(jnp.float32(scale) * matrices, firsts)
-    expected = [dispatch._by_products(4)(*pair) for pair in zip(matrices, firsts)]
-    assert zero.tolist() == [scale < 1e-38] * 3
-    if scale > 1e-38:
-        np.testing.assert_allclose(left, jnp.stack([each[0] for each in expected]), atol=5e-6)  # 1e-6 measured
-        np.testing.assert_allclose(right, jnp.stack([each[1] for each in expected]), atol=5e-6)
+    by_products = jax.jit(dispatch._by_products(4))
+    lefts, rights, _ = zip(*(by_products(*pair) for pair in zip(matrices, firsts)))
+    for scale in (0.0, 1e-40, 1e-33, 1.0, 1e30, 7e37):
+        left, right, zero = steps_in_registers(jnp.float32(scale) * matrices, firsts)
+        assert zero.tolist() == [scale < 1e-38] * 3
+        if scale > 1e-38:
+            np.testing.assert_allclose(left, np.stack(lefts), atol=5e-6, err_msg=f"{scale}")  # 1e-6 measured
+            np.testing.assert_allclose(right, np.stack(rights), atol=5e-6, err_msg=f"{scale}")
 
 
-@pytest.mark.parametrize("steps", [1, 3, 7])
+@pytest.mark.parametrize("steps", slow_but([1, 7], [1, 3, 7]))
 def test_any_number_of_steps_in_registers(steps):
     matrices, firsts = drawn(2, 20, 12), directions(2, 12)
     left, right, _ = steps_in_registers(matrices, firsts, steps)
@@ -243,26 +264,24 @@ def test_low_rank_and_nan_in_registers():
     assert jnp.isnan(left[2]).any() and not zero.any()
 
 
-def test_answers_for_small_matrices_come_from_registers(monkeypatch):
+def test_answers_for_small_matrices_come_from_registers():
     """Alone and in batches, and derivatives from the formula."""
-    jax.clear_caches()
     ball, matrices = NuclearNormBall((8, 6), 1.0), drawn(5, 8, 6)
     guess = RankOne(drawn(8), drawn(6), jnp.float32(1))
-    expected = [ball.lmo(matrix, guess).dense() for matrix in matrices]
+
+    def answer(matrix):
+        return ball.lmo(matrix, guess).dense()
+
     slope = jax.grad(lambda matrix: ball.lmo(matrix, guess).dot(matrix))
-    steps = functools.partial(small.golub_kahan, interpret=True)
-    with monkeypatch.context() as gpu:
-        gpu.setattr(small, "pays", lambda matrix, steps: True)
-        gpu.setattr(small, "golub_kahan", steps)
-        gpu.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
-        answers = jax.vmap(ball.lmo, (0, None))
-        assert "pallas_call" in str(jax.make_jaxpr(answers)(matrices, guess))
+    expected, slope_of_formula = [jax.jit(answer)(matrix) for matrix in matrices], jax.jit(slope)(matrices[0])
+    with as_on_a_gpu(small, "golub_kahan"):
+        answers = jax.jit(jax.vmap(answer))
+        assert "pallas_call" in str(jax.make_jaxpr(answers)(matrices))
         # entries below 1, each rounded to 6e-8 some ten times on both ways
-        np.testing.assert_allclose(jax.vmap(RankOne.dense)(answers(matrices, guess)), jnp.stack(expected), atol=2e-6)
-        np.testing.assert_allclose(ball.lmo(matrices[0], guess).dense(), expected[0], atol=2e-6)
-        found = slope(matrices[0])
-    jax.clear_caches()
-    np.testing.assert_allclose(found, slope(matrices[0]), atol=1e-6)
+        np.testing.assert_allclose(answers(matrices), np.stack(expected), atol=2e-6)
+        np.testing.assert_allclose(jax.jit(answer)(matrices[0]), expected[0], atol=2e-6)
+        found = jax.jit(slope)(matrices[0])
+    np.testing.assert_allclose(found, slope_of_formula, atol=1e-6)
 
 
 def test_registers_are_for_small_matrices_on_a_single_gpu(monkeypatch):

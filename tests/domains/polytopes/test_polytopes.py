@@ -13,6 +13,7 @@ from domain_tools import (
     answers,
     batches,
     check_diameters,
+    check_every,
     check_frank_wolfe,
     check_membership,
     check_minima,
@@ -23,13 +24,11 @@ from domain_tools import (
 )
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment, linprog
-from slow_tools import one_of_each_class
 
 from cocoax import DomainError
 from cocoax.domains.polytopes.couplings import Birkhoff, Transport
 from cocoax.domains.polytopes.linear_program import LinearProgram, needs
 from cocoax.domains.polytopes.polytopes import ConvexHull, Polytope
-from cocoax.testing import check_domain
 
 
 def sums(m, n):
@@ -81,9 +80,7 @@ ALIKE = {"hull of one", "inequalities", "no bounds", "integer", "birkhoff of one
 CONTRACTS = {name: DOMAINS[name][0] for name in DOMAINS if name not in ALIKE}
 
 
-@pytest.mark.parametrize("name", one_of_each_class(CONTRACTS))
-def test_every_domain_keeps_its_contract(name):
-    check_domain(CONTRACTS[name], key=jax.random.key(1), directions=16)
+test_every_domain_keeps_its_contract = check_every(CONTRACTS)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
