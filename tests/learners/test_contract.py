@@ -14,7 +14,7 @@ from slow_tools import slow_but
 import cocoax as cx
 from cocoax import dual, learners, primal
 from cocoax.testing import check_dual, check_learner, check_primal, problems
-from cocoax.testing.learners import check_game, said_otherwise
+from cocoax.testing.learners import check_game, with_names_and_gradients
 from cocoax.testing.require import kinds
 
 ROUNDS = 20  # as many as vmap must equal a loop for
@@ -234,7 +234,7 @@ def test_named_constraints_and_given_gradients_play_the_same_game(name):
     problem, rounds = small("simplex")
     games = [
         cx.play(each, LEARNERS[name], rounds, key=jax.random.key(0), keep_decisions=True)
-        for each in (problem, said_otherwise(problem))
+        for each in (problem, with_names_and_gradients(problem))
     ]
     for field in ("decisions", "loss", "constraint", "multiplier"):
         found, expected = (np.asarray(getattr(game, field)) for game in games)

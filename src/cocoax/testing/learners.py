@@ -120,7 +120,7 @@ def _with_round(rounds, t, new):
     return jax.tree.map(lambda leaf, one: leaf.at[t].set(one), rounds, new)
 
 
-def _saying(problem, **changes) -> Problem:
+def _problem_with(problem, **changes) -> Problem:
     """A new problem, equal but for the changes."""
     fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad", "request")
     given = {name: getattr(problem, name) for name in fields}
@@ -171,7 +171,7 @@ def _check_time_order(games):
 def _check_bad_rounds(games):
     """In the first round, which an error names without playing again; `_check_lanes` has one in the middle."""
     bad = games.with_bad_round(0)
-    if not _shows(games, bad, 0):
+    if not _has_bad_values(games, bad, 0):
         return
     try:
         games.play(rounds=bad)
@@ -181,7 +181,7 @@ def _check_bad_rounds(games):
         require(False, "round 0 is not finite, but the learner reports no error")
 
 
-def _shows(games, bad, t):
+def _has_bad_values(games, bad, t):
     """Whether a bad round has values that are not finite; whole numbers have none."""
     values = games.problem.values(games.problem.domain.start(), _round(bad, t))
     return not tree.all_finite(values)
@@ -193,7 +193,7 @@ def _check_compiled_once(games):
         scaled.check(games.problem)
     except LearnerError:  # numbers that belong to the problem
         scaled = games.learner
-    problem, key = _saying(games.problem), jax.random.fold_in(games.key, 2)
+    problem, key = _problem_with(games.problem), jax.random.fold_in(games.key, 2)
     horizon = Horizon(games.length + 1, games.length + 4)
     try:
         with jax.no_tracing():
@@ -229,7 +229,7 @@ def _check_lanes(games):
     swapped = np.zeros((4, games.length), bool)
     swapped[3, t] = True
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rounds)
-    said = said_otherwise(problem)
+    said = with_names_and_gradients(problem)
     play_lanes = jax.jit(jax.vmap(_play_with_points, in_axes=(None, None, 0, None, 0, 0, None)))
     decisions, outcomes = play_lanes(said, games.learner, jnp.stack(keys), games.horizon, stacked, swapped, other)
 
@@ -243,7 +243,7 @@ def _check_lanes(games):
         first = [jax.tree.map(lambda leaf: leaf[:_BEFORE_DRIFT], x) for x in (found, expected)]
         require_close(first[0], first[1], games.tol, what)  # before rounding has grown
     bad_rounds = Game.of(outcomes, said.names).bad_round.tolist()
-    expected = [-1, -1, t if _shows(games, bad, t) else -1, -1]
+    expected = [-1, -1, t if _has_bad_values(games, bad, t) else -1, -1]
     require(bad_rounds == expected, f"under vmap, bad_round must be {expected}, got {bad_rounds}")
 
     lane = jax.tree.map(lambda leaf: leaf[3], decisions)
@@ -270,7 +270,7 @@ def _play_with_points(problem, learner, key, horizon, rounds, swapped, other):
     return loop.play_rounds(step, begin(problem, learner, None, key, horizon, None), len(swapped))[1]
 
 
-def said_otherwise(problem) -> Problem:
+def with_names_and_gradients(problem) -> Problem:
     """The same problem with its constraints as a dict, and with its gradients given."""
     if problem.constraints == 0:
         return problem
@@ -279,7 +279,7 @@ def said_otherwise(problem) -> Problem:
     def with_movement(x, round, previous):
         return dict(zip(names, problem.values(x, round, previous)[1]))
 
-    return _saying(
+    return _problem_with(
         problem,
         constraint=with_movement if problem.has_movement else lambda x, round: with_movement(x, round, None),
         constraints=names,
@@ -290,7 +290,7 @@ def said_otherwise(problem) -> Problem:
 
 def _check_float32_without_constraints(games):
     start = tree.astype(games.problem.domain.start(), jnp.float32)
-    free = _saying(games.problem, constraint=None, constraints=1, constraint_grad=None)
+    free = _problem_with(games.problem, constraint=None, constraints=1, constraint_grad=None)
     game = games.play(problem=free, start=start)
     require_inside(free.domain, game.decisions, "without constraints and in float32, the decision of round")
     require(game.constraint.shape == (games.length, 0), "without constraints, constraint must have shape (T, 0)")

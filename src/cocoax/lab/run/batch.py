@@ -24,7 +24,7 @@ _MOST_BYTES = 2**32  # of the rounds of one call
 _SHARES = 16  # of an accelerator's memory: processes use it at a time, and each has what comes next there too
 _TOGETHER = 5  # horizons in one call on accelerators
 SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
-_SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
+_COMPILED_SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
 
 class Played(NamedTuple):
@@ -73,17 +73,19 @@ class Batch:
     def __init__(self, drawn: Sequence[Drawn], seeds: Sequence[int]):
         games = [(game.problem, game.rounds, learner_key(seed)) for game, seed in zip(drawn, seeds)]
         self._problems = [game.problem for game in drawn]
-        alike = len({_form(game) for game in games}) == 1
+        alike = len({_signature(game) for game in games}) == 1
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
 
     def play(self, learner: AbstractLearner, horizon: int) -> Played:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
         return self.play_together(learner, [horizon])[0]
 
-    def play_together(self, learner: AbstractLearner, horizons: list[int], turn=contextlib.nullcontext) -> list[Played]:
+    def play_together(
+        self, learner: AbstractLearner, horizons: list[int], device_lock=contextlib.nullcontext
+    ) -> list[Played]:
         """The same for several horizons of one capacity, when it is this process's turn."""
         self._check(learner)
-        parts = [_call(learner, part, horizons, turn) for part in self._parts]
+        parts = [_call(learner, part, horizons, device_lock) for part in self._parts]
         return [_joined(played) for played in zip(*parts)]
 
     def _check(self, learner):
@@ -102,7 +104,7 @@ def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> C
     learner.check(first.problem)
     if len(jax.local_devices()) > 1:
         return lambda: None
-    program = _found(*_form(jax.eval_shape(arguments)), capacity_of(max(together)), None)
+    program = _shared_program(*_signature(jax.eval_shape(arguments)), capacity_of(max(together)), None)
     program.trace()
     return program.compiled
 
@@ -112,7 +114,7 @@ def _joined(parts) -> Played:
     return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
 
 
-def _form(games):
+def _signature(games):
     """What games must share to be played in one call: code, shapes and dtypes."""
     leaves, structure = jax.tree.flatten(games)
     return structure, tuple(leaf if isinstance(leaf, jax.ShapeDtypeStruct) else _type(leaf) for leaf in leaves)
@@ -134,12 +136,12 @@ def _arguments(learner, games, horizons, mesh):
 def _prepared(learner, part, horizons):
     """The program, and its arguments."""
     arguments = _arguments(learner, part.games, horizons, part.mesh)
-    return _found(*_form(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
+    return _shared_program(*_signature(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
 
 
-def _call(learner, part, horizons, turn) -> list[Played]:
+def _call(learner, part, horizons, device_lock) -> list[Played]:
     compiled, arguments = _prepared(learner, part, horizons)
-    with turn():
+    with device_lock():
         began = time.perf_counter()
         outcomes = jax.block_until_ready(compiled(*arguments))
         seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
@@ -159,7 +161,7 @@ class _Program:
     """Compiled ahead, so that its time is not the games'. Of several threads that want it, one makes it."""
 
     def __init__(self, structure, types, capacity, mesh):
-        self._form, self._capacity, self._mesh = (structure, types), capacity, mesh
+        self._signature, self._capacity, self._mesh = (structure, types), capacity, mesh
         self._lock, self._lowered, self._compiled = threading.RLock(), None, None
 
     def trace(self):
@@ -169,7 +171,7 @@ class _Program:
 
         with self._lock:
             if self._lowered is None and self._compiled is None:
-                self._lowered = by_device(play, self._mesh).lower(*jax.tree.unflatten(*self._form))
+                self._lowered = by_device(play, self._mesh).lower(*jax.tree.unflatten(*self._signature))
 
     def compiled(self) -> Any:
         with self._lock:
@@ -177,18 +179,18 @@ class _Program:
                 self.trace()
                 assert self._lowered is not None
                 short = self._capacity <= SHORT and jax.default_backend() == "gpu"
-                options: Any = _SOON if short else None
+                options: Any = _COMPILED_SOON if short else None
                 self._compiled, self._lowered = self._lowered.compile(compiler_options=options), None
             return self._compiled
 
 
-_finding = threading.Lock()
+_programs_lock = threading.Lock()
 _program = functools.lru_cache(maxsize=64)(_Program)
 
 
-def _found(*form) -> _Program:
-    with _finding:
-        return _program(*form)
+def _shared_program(*key) -> _Program:
+    with _programs_lock:
+        return _program(*key)
 
 
 def _fitted(leaf, capacity):
