@@ -1,4 +1,4 @@
-"""Auto: against plain NumPy, in other units, where little can be had of a problem, and on what it was made for."""
+"""TrackedPI against plain NumPy; Auto in other units, where little can be had of a problem, and on its targets."""
 
 import functools
 
@@ -14,7 +14,7 @@ from tracking_tools import over
 import cocoax as cx
 from cocoax import problems
 from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex, Product
-from cocoax.learners import Auto
+from cocoax.learners import Auto, TrackedPI
 
 KEY = jax.random.key(0)
 
@@ -140,7 +140,7 @@ def test_bad_arguments_are_told_so(make, sentence):
         make()
 
 
-# Auto in NumPy
+# TrackedPI in NumPy
 
 
 def auto(domain: tools.Set, start, rounds, loss_curvature, constraint_curvature, memory):
@@ -189,11 +189,11 @@ CASES = {  # the domain, the same for NumPy, constraints, curvature of the loss 
 
 @pytest.mark.parametrize("memory", [None, 50])
 @pytest.mark.parametrize("name", CASES)
-def test_auto_is_its_transcription(name, memory):
+def test_version_1_is_its_transcription(name, memory):
     domain, known, constraints, *curvatures = CASES[name]
     rounds = some_rounds(domain.shape, constraints)
     problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
-    game = cx.play(problem, Auto(memory), rounds, key=KEY, keep_decisions=True)
+    game = cx.play(problem, TrackedPI(memory), rounds, key=KEY, keep_decisions=True)
     plays, multipliers, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, memory)  # pyright: ignore[reportCallIssue]
     np.testing.assert_allclose(game.multiplier, multipliers, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(game.decisions, plays[:-1], rtol=0, atol=1e-9)
@@ -209,7 +209,7 @@ def test_steps_are_at_most_ten_times_longer():
     rounds = some_rounds(domain.shape, constraints)
     rounds["b"] = rounds["b"] - 3
     problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
-    game = cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True)
+    game = cx.play(problem, TrackedPI(), rounds, key=KEY, keep_decisions=True)
     plays, _, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, None)  # pyright: ignore[reportCallIssue]
     np.testing.assert_allclose(game.decisions, plays[:-1], rtol=0, atol=1e-9)
     assert np.sum(boosts == 10) >= 5
@@ -336,7 +336,7 @@ def test_without_constraints_it_learns():
 def test_constraints_without_gradients_change_nothing():
     free = played(linear)
     game = played(linear, lambda x, cost: jnp.ones(()))
-    np.testing.assert_array_equal(game.decisions, free.decisions)
+    np.testing.assert_allclose(game.decisions, free.decisions, rtol=0, atol=1e-15)
 
 
 def test_a_constraint_is_met_though_the_loss_has_no_gradient():
@@ -348,7 +348,7 @@ def test_a_start_at_the_minimiser_of_the_loss_is_left_for_the_constraint():
     problem = cx.Problem(L2Ball(3, radius=1.0), lambda x, r: 0.5 * jnp.vdot(x, x), lambda x, r: 0.3 - x[0])
     game = cx.play(problem, Auto(), np.zeros((2000, 1)), key=KEY)
     np.testing.assert_allclose(game.decision, [0.3, 0, 0], atol=1e-3)
-    assert game.violation()[-1, 0] <= 1
+    assert game.violation()[-1, 0] <= 1.5 and game.constraint[-500:].mean() <= 0
 
 
 def test_nothing_to_learn_from_keeps_the_start():
@@ -505,11 +505,11 @@ def test_curvature_is_seen_where_gradients_sum_to_nothing():
         cx.domains.Box([-1.0], [1.0]), lambda x, r: r["slope"] * x[0] + r["curve"] * (x[0] - r["centre"]) ** 2
     )
     first = {"slope": jnp.array(1.0), "curve": jnp.array(0.0), "centre": jnp.array(0.0)}
-    state = Auto().init(problem, key=KEY)
-    state, _ = Auto().observe(problem, state, first)
-    x = Auto().decision(state)[0]
+    state = TrackedPI().init(problem, key=KEY)
+    state, _ = TrackedPI().observe(problem, state, first)
+    x = TrackedPI().decision(state)[0]
     second = {"slope": jnp.array(0.0), "curve": jnp.array(512.0), "centre": x + 1 / 1024}  # whose gradient is -1
-    state, _ = Auto().observe(problem, state, second)
+    state, _ = TrackedPI().observe(problem, state, second)
     assert state.curvature == pytest.approx(1024, rel=1e-6)
 
 

@@ -64,7 +64,7 @@ DUALS = defaults(dual, dual.AbstractDual) | {
 LEARNERS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PRIMALS.items()},
     **{f"PrimalDual {name}": learners.PrimalDual(primal.OCG(), rule) for name, rule in DUALS.items()},
-    **{name: learner for name, learner in defaults(learners, learners.AbstractLearner).items() if name != "TrackedPI"},
+    **{name: learner for name, learner in defaults(learners, learners.AbstractLearner).items() if name != "TrackedPI2"},
     "Castiglioni": learners.Castiglioni(0.5),
     "FWCSOA": learners.FWCSOA(0.5),
     "Capped": learners.Capped(learners.PDOGD(), safe=[0.25, 0.25, 0.25, 0.25], limit=1.0, bound=3.0),
@@ -83,7 +83,7 @@ PLAYED = LONG | {
 }
 WHOLE = [name for name in LEARNERS if name not in PLAYED]
 ON_PYTREES = [name for name in LEARNERS if not name.startswith(("Blocks", "Capped"))] + ["Blocks OCG", "Blocks SFTPL"]
-PLAYED_ON_PYTREES = ["PrimalDual RegularizedAscent", "Auto", "DPP", "Valls", "PDMFW", "Yi", "Stay"]
+PLAYED_ON_PYTREES = ["PrimalDual RegularizedAscent", "Auto", "TrackedPI", "DPP", "Valls", "PDMFW", "Yi", "Stay"]
 PLAYED_ON_PYTREES += ["Anytime", "Blocks OCG"]
 ON_MATRICES = ["Blocks OCG", "Blocks FTPL", "PDMFW", "DPP", "Auto"]
 USES_COINS = {"Anytime": False, "PDOGD": False, "AdaptivePDOGD": False, "DPP": False, "Stay": False} | dict.fromkeys(

@@ -154,6 +154,10 @@ class AbstractDomain(eqx.Module):
         """The radius of a ball around `start()` that lies in X, within its affine hull; None if none is known."""
         return None
 
+    def intervals(self) -> Point | None:
+        """The length of each coordinate's interval where X is a product of intervals; None for all other sets."""
+        return None
+
     def inner(self, point: Point) -> Point:
         """The nearest point of that ball, or of a larger set inside X."""
         dtype = tree.dtype(point)

@@ -8,4 +8,5 @@ from .hard import Hard as Hard
 from .penalty import Penalty as Penalty
 from .pi import PI as PI
 from .regularized_ascent import RegularizedAscent as RegularizedAscent
+from .robust_pi import RobustPI as RobustPI
 from .virtual_queue import VirtualQueue as VirtualQueue

@@ -1,6 +1,5 @@
 from . import citations as citations
 from .anytime import Anytime as Anytime
-from .auto import Auto as Auto
 from .auto import TrackedPI as TrackedPI
 from .base import AbstractLearner as AbstractLearner
 from .base import Horizon as Horizon
@@ -28,3 +27,5 @@ from .saddle import OSPHG as OSPHG
 from .saddle import Castiglioni as Castiglioni
 from .saddle import Valls as Valls
 from .stochastic_fw import FWCSOA as FWCSOA
+from .tracked_pi2 import Auto as Auto
+from .tracked_pi2 import TrackedPI2 as TrackedPI2

@@ -1,4 +1,4 @@
-"""The learner for those who know no constants: `Auto`."""
+"""Version 1 of the learner for those who know no constants; `Auto` is version 2 (`tracked_pi2`)."""
 
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -74,7 +74,7 @@ class TrackedPI(AbstractLearner):
     ...     constraint=lambda x, r: x[2] - 0.25,
     ... )
     >>> rounds = jnp.tile(jnp.array([3.0, 2.0, 1.0]), (300, 1))
-    >>> game = cx.play(problem, Auto(), rounds, key=jax.random.key(0))
+    >>> game = cx.play(problem, TrackedPI(), rounds, key=jax.random.key(0))
     >>> abs(game.decision).round(1).tolist()
     [0.0, 0.8, 0.2]
     """
@@ -170,7 +170,3 @@ def _woken(state: _State, wakes, unit) -> _State:
         state,
         (integral, (start, far, jnp.where(wakes, 0, total)), jnp.where(wakes, 0, state.curvature)),
     )
-
-
-Auto = TrackedPI
-"""The learner to begin with: the latest version of `TrackedPI`."""

@@ -18,4 +18,5 @@ from .orgfw import ORGFW as ORGFW
 from .ospf import OSPF as OSPF
 from .perturbation import AbstractPerturbation as AbstractPerturbation
 from .sftpl import SFTPL as SFTPL
+from .slow_start import SlowStart as SlowStart
 from .tracked import Tracked as Tracked

@@ -49,6 +49,13 @@ class Tracker(eqx.Module):
             point = tree.add(tree.scale(left, rest), atoms.combine(weights)) if weights.size else rest
         return cls(point, away, vertex, atoms, weights, rest, left)
 
+    def centred(self, domain: AbstractDomain, start: Point) -> "Tracker":
+        """With the rest in the affine hull of X, which `start` lies in: so rounding does not add up over rounds."""
+        if tree.is_element(start):
+            return self
+        rest = tree.add(start, domain.tangent(tree.sub(self.rest, start)))
+        return eqx.tree_at(lambda tracker: tracker.rest, self, rest)
+
     @property
     def target(self) -> Point:
         """y."""

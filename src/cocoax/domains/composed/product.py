@@ -61,6 +61,10 @@ class Product(AbstractDomain):
     def inner(self, point):
         return self._map(lambda block, part: block.inner(part), point)
 
+    def intervals(self):
+        known = self._map(lambda block: block.intervals())
+        return None if any(block.intervals() is None for block in self._leaves()) else known
+
     def diameter(self, ord):
         widths = [block.diameter(ord) ** ord for block in self._leaves()]
         return functools.reduce(operator.add, widths) ** (1 / ord)

@@ -74,6 +74,10 @@ class Scale(AbstractDomain):
         known = self.domain.inradius()
         return None if known is None else jnp.abs(self.factor) * known
 
+    def intervals(self):
+        known = self.domain.intervals()
+        return None if known is None else tree.scale(jnp.abs(self.factor), known)
+
     def diameter(self, ord):
         return jnp.abs(self.factor) * self.domain.diameter(ord)
 

@@ -187,6 +187,9 @@ class Box(AbstractDomain):
     def inradius(self):
         return jnp.min(self.upper - self.lower) / 2
 
+    def intervals(self):
+        return self.upper - self.lower
+
     def contains(self, x, tol=1e-6):
         lower, upper = self._bounds(x.dtype)
         slack = tol * jnp.max(jnp.maximum(jnp.abs(lower), jnp.abs(upper)))

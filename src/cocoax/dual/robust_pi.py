@@ -1,0 +1,137 @@
+"""Proportional-integral control of the multipliers that one bad round cannot spoil."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..core.facts import Facts
+from ..core.parameters import discount, parameter, positive_parameter, rounds_remembered
+from ..core.tree import ratio
+from .base import AbstractDual, Weights
+
+_NORMAL = 1.2533  # standard deviation over mean absolute deviation
+
+
+class RobustControl(eqx.Module):
+    """Where the controller stands. Means and counts are over the rounds in which g was at work."""
+
+    owed: Float[Array, " m"]  # the sum of g
+    played: Float[Array, ""]  # rounds
+    integral: Float[Array, " m"]  # lambda
+    smoothed: Float[Array, " m"]  # e, a running mean of g and what is repaid
+    rounds: Float[Array, " m"]
+    seen: Float[Array, " m"]  # those with g != 0
+    size: Float[Array, " m"]  # mean |g|
+    noise: Float[Array, " m"]  # mean |g - e|
+
+    def restated(self, factor: Any) -> "RobustControl":
+        """The multipliers in another unit of the loss."""
+        return eqx.tree_at(lambda control: control.integral, self, self.integral * factor)
+
+
+class _State(eqx.Module):
+    control: RobustControl
+    loss_squares: Float[Array, ""]  # sum of |grad f|^2
+    squares: Float[Array, " m"]  # sum of |grad g|^2
+
+
+class RobustPI(AbstractDual):
+    r"""Multipliers that follow the sum of g, and its present value, whatever a few rounds show.
+
+    With $B_i=1.25\,M_i\sqrt{k_i}$, where $M_i$ is a mean of $|g_i|$ over the $k_i$ rounds at work ($\lambda_i>0$ or
+    $g_i>0$; not those with $g_i=0$), and $\tilde g_i$ = $g_i$ clipped to $\pm B_i$ plus what is repaid,
+
+    $\mu_i = c\,\frac{\ell_i+\min(\lambda_i,10\ell_i)}{B_i},\qquad
+    \lambda_i \leftarrow [\lambda_i + \mu_i\tilde g_i]_+,\qquad u_i = [\lambda_i + k\mu_ie_i]_+$
+
+    where u is what the primal sees, e a running mean of $\tilde g$ and $\ell_i$ the unit of a multiplier (alone, the
+    root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one standard deviation of
+    noise is paid back over as many rounds as were played, more slowly where $\lambda_i>\ell_i$. $M_i$ rises like a mean
+    in which round k weighs as k, and falls like the geometric one: after an outlier it is itself again within a few
+    rounds. With `memory` all sums forget, 1/memory of themselves a round. No bound is proven.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
+    """
+
+    facts = Facts(cost="9 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
+
+    gain: Float[Array, ""]  # c
+    proportional: Float[Array, ""]  # k
+    smoothing: Float[Array, ""]
+    memory: Float[Array, ""] | None
+    predictable: ClassVar[bool] = False
+
+    def __init__(self, gain: Any = 0.2, proportional: Any = 24.0, smoothing: Any = 0.7, memory: Any = None):
+        self.gain = positive_parameter(gain, "gain")
+        self.proportional = parameter(proportional, "proportional", 0, float("inf"))
+        self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
+        self.memory = rounds_remembered(memory)
+
+    def init(self, constraints, dtype: Any):
+        zeros = jnp.zeros(constraints, dtype)
+        return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), zeros)
+
+    def rest(self, constraints: Any, dtype: Any) -> RobustControl:
+        """The controller before the first round."""
+        zeros = jnp.zeros(constraints, dtype)
+        return RobustControl(zeros, jnp.zeros((), dtype), *[zeros] * 6)
+
+    def forecast(self, state: Any):
+        return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
+
+    def weigh(self, state: Any, values, norms):
+        keep = discount(self.memory, values.dtype)
+        loss_norm, gradient_norms = norms()
+        loss_squares = keep * state.loss_squares + loss_norm**2
+        squares = keep * state.squares + gradient_norms**2
+        unit = ratio(jnp.where(loss_squares > 0, jnp.sqrt(loss_squares), 1), jnp.sqrt(squares))
+        weights, control = self.control(state.control, values, unit)
+        return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
+
+    def control(self, state: RobustControl, values: Any, unit: Any) -> tuple[Float[Array, " m"], RobustControl]:
+        """The weights u, given g and the unit of each multiplier."""
+        keep = discount(self.memory, values.dtype)
+        gain, proportional, smoothing = (
+            number.astype(values.dtype) for number in (self.gain, self.proportional, self.smoothing)
+        )
+        at_work = (state.integral > 0) | (values > 0)
+        here = at_work & (values != 0)
+        size = _mean(state.size, state.seen, jnp.abs(values), here)
+        seen = keep * state.seen + here.astype(values.dtype)
+        rounds = keep * state.rounds + at_work.astype(values.dtype)
+        most = _NORMAL * size * jnp.sqrt(jnp.maximum(seen, 1))
+        clipped = jnp.clip(values, -most, most)
+        off = jnp.abs(clipped - state.smoothed)
+        noise = _mean(state.noise, state.rounds, off, at_work & (off > 0))
+
+        owed, played = keep * state.owed + values, keep * state.played + 1
+        debt = jnp.clip(jnp.maximum(owed - _NORMAL * noise * jnp.sqrt(seen), 0) / played, 0, most)
+        repaying = clipped + debt * ratio(unit, jnp.maximum(unit, state.integral))
+        rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), most)
+        smoothed = jnp.where(values != 0, smoothing * state.smoothed + (1 - smoothing) * repaying, state.smoothed)
+        integral = jnp.maximum(state.integral + rate * repaying, 0)
+        weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
+        return weights, RobustControl(owed, played, integral, smoothed, rounds, seen, size, noise)
+
+    def urgency(self, state: RobustControl) -> Float[Array, " m"]:
+        """How sure it is that a constraint is being broken now, from 0 to 1: by how many standard deviations the
+        running mean of g exceeds zero, beyond three."""
+        of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
+        return jnp.clip(ratio(state.smoothed, _NORMAL * state.noise * of_mean) - 3, 0, 1)
+
+    def overspent(self, state: RobustControl) -> Float[Array, " m"]:
+        """The sum of g in standard deviations of its noise, where it is still rising; else 0."""
+        deviations = ratio(state.owed, _NORMAL * state.noise * jnp.sqrt(jnp.maximum(state.seen, 1)))
+        return jnp.where(state.smoothed > 0, deviations, 0)
+
+
+def _mean(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " m"]) -> Float[Array, " m"]:
+    """A mean of sizes of which the k-th weighs as k; geometric on its way down."""
+    share = 2 / (count + 2)
+    up = old + share * (size - old)
+    down = old * jnp.clip(ratio(size, old), 0.1, 1) ** share
+    new = jnp.where(count == 0, size, jnp.where(size > old, up, down))
+    return jnp.where(counts, new, old)

@@ -1,0 +1,130 @@
+"""Distances that begin small, double while that pays, and are taken back where it did not."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..core import tree
+from ..core.parameters import discount, parameter, rounds_remembered
+from ..core.tree import ratio
+from ..domains.base import AbstractDomain, Point
+from .steps import AbstractStep
+
+_SURE = 1.5  # standard deviations of the sum of costs
+
+
+class SlowStartState(eqx.Module):
+    """`far`, `good` and `total` are numbers; on boxes, one for each coordinate."""
+
+    start: Point
+    far: Any  # r, the distance to go
+    good: Any  # r when `cost` was lowest
+    total: Any  # sum of r^2 |h|^2
+    cost: Float[Array, ""]  # sum of <h, x - start>: what playing cost more than the start would have
+    squares: Float[Array, ""]  # of its terms
+    lowest: Float[Array, ""]  # cost so far
+    stops: Float[Array, ""]
+    growing: Bool[Array, ""]
+
+    def forget_costs(self, when) -> "SlowStartState":
+        """Begin the sums anew, where gradients have got another unit."""
+        sums = self.total, self.cost, self.squares, self.lowest
+        begun = jax.tree.map(lambda leaf: jnp.where(when, 0, leaf), sums)
+        return eqx.tree_at(lambda s: (s.total, s.cost, s.squares, s.lowest), self, begun)
+
+
+class SlowStart(AbstractStep):
+    r"""Distance over weighted gradients, from a distance that is too small rather than too large.
+
+    $\eta_t = \bar r_t^2\left(2\sum_{s\le t}\bar r_s^2\|\nabla_s\|^2\right)^{-1/2}$, where $\bar r_t$ is at least the
+    largest distance from the start so far. It begins at `first` times the diameter and doubles each round, up to `most`
+    times the diameter. With $A=\sum\langle\nabla_s,x_s-x_1\rangle$ and $B$ the sum of its squared terms: if
+    $A>1.5\sqrt B$, growing did not pay; then $\bar r$ goes back to its value where A was lowest, and the target is
+    pulled back to that distance. After k such stops, doubling goes on once $-A>2^k\sqrt B$, with sums begun anew. Where
+    the set is a product of intervals (`domain.intervals`), all but the test is done for each coordinate by itself.
+    `memory`: sums forget, 1/memory of themselves a round.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(cx.primal.SlowStart()), cx.dual.RobustPI())
+    """
+
+    first: Float[Array, ""]
+    most: Float[Array, ""]
+    memory: Float[Array, ""] | None
+
+    def __init__(self, first: Any = 1e-3, *, most: Any = 0.1, memory: Any = None):
+        self.first = parameter(first, "first", 1e-9, 1)
+        self.most = parameter(most, "most", 1e-9, 1)
+        self.memory = rounds_remembered(memory)
+
+    def init(self, domain, start):
+        widths, zero = _widths(domain, start), jnp.zeros((), tree.dtype(start))
+        first = jax.tree.map(lambda width: self.first.astype(width.dtype) * width, widths)
+        nothing = jax.tree.map(jnp.zeros_like, widths)
+        return SlowStartState(start, first, first, nothing, zero, zero, zero, zero, jnp.ones((), bool))
+
+    def update(self, domain, state: SlowStartState, gradient, point, bounds=None):
+        step, back, state = self.advance(domain, state, gradient, point)
+        return tree.scale(-1.0, tree.add(step, back)), state
+
+    def advance(
+        self, domain: AbstractDomain, state: SlowStartState, gradient: Point, point: Point
+    ) -> tuple[Point, Point, SlowStartState]:
+        """(eta times the gradient, what to take back of the way from the start, the new state)."""
+        widths = _widths(domain, state.start)
+        keep = discount(self.memory, state.cost.dtype)
+        moved = tree.sub(point, state.start)
+        cost_now = tree.dot(gradient, moved)
+        length, distance = _lengths(domain, gradient), _lengths(domain, moved)
+        cost, squares = keep * state.cost + cost_now, keep * state.squares + cost_now**2
+
+        better = state.growing & (cost <= state.lowest)
+        good = jax.tree.map(
+            lambda good, far, reached: jnp.where(better, jnp.maximum(far, reached), good),
+            state.good,
+            state.far,
+            distance,
+        )
+        lowest = jnp.where(better, cost, state.lowest)
+        farther = jax.tree.leaves(jax.tree.map(lambda far, good: jnp.any(far > good), state.far, good))
+        stop = state.growing & (cost > _SURE * jnp.sqrt(squares)) & jnp.stack(farther).any()
+        stops = state.stops + stop.astype(cost.dtype)
+        resume = ~state.growing & (-cost > 2**state.stops * jnp.sqrt(squares))
+        growing = jnp.where(stop, False, state.growing | resume)
+
+        back = _scaled(
+            domain,
+            jax.tree.map(lambda good, d: jnp.where(stop, jnp.maximum(1 - ratio(good, d), 0), 0), good, distance),
+            moved,
+        )
+        cost, squares, lowest = (jnp.where(stop | resume, 0, number) for number in (cost, squares, lowest))
+
+        def grown(width, far, good, total, length, distance):
+            total = keep * jnp.where(stop, total * ratio(good, far) ** 2, total)
+            doubled = jnp.maximum(far, jnp.minimum(2 * far, self.most.astype(far.dtype) * width))
+            grows = growing & (total > 0) & (length > 0)
+            far = jnp.where(stop, good, jnp.maximum(jnp.where(grows, doubled, far), distance))
+            total = total + (far * length) ** 2
+            return far, jnp.where(resume, far, good), total, ratio(far**2, jnp.sqrt(2 * total))
+
+        parts = jax.tree.map(grown, widths, state.far, good, state.total, length, distance)
+        far, good, total, rate = jax.tree.transpose(jax.tree.structure(widths), jax.tree.structure((0,) * 4), parts)
+        state = SlowStartState(state.start, far, good, total, cost, squares, lowest, stops, growing)
+        return _scaled(domain, rate, gradient), back, state
+
+
+def _widths(domain, start):
+    widths = domain.intervals()
+    return tree.astype(domain.diameter(2) if widths is None else widths, tree.dtype(start))
+
+
+def _lengths(domain, x):
+    """The length of x; on boxes, that of each entry."""
+    return tree.norm(x) if domain.intervals() is None else jax.tree.map(jnp.abs, x)
+
+
+def _scaled(domain, factor, x):
+    return tree.scale(factor, x) if domain.intervals() is None else jax.tree.map(jnp.multiply, factor, x)
