@@ -48,7 +48,7 @@ class PI(AbstractDual):
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.PI())
     """
 
-    facts = Facts(cost="9 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
+    facts = Facts(cost="8 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
 
     gain: Float[Array, ""]  # c
     proportional: Float[Array, ""]  # k

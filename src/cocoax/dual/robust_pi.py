@@ -46,17 +46,18 @@ class RobustPI(AbstractDual):
     $\mu_i = c\,\frac{\ell_i+\min(\lambda_i,10\ell_i)}{B_i},\qquad
     \lambda_i \leftarrow [\lambda_i + \mu_i\tilde g_i]_+,\qquad u_i = [\lambda_i + k\mu_ie_i]_+$
 
-    where u is what the primal sees, e a running mean of $\tilde g$ and $\ell_i$ the unit of a multiplier (alone, the
-    root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one standard deviation of
-    noise is paid back over as many rounds as were played, more slowly where $\lambda_i>\ell_i$. $M_i$ rises like a mean
-    in which round k weighs as k, and falls like the geometric one: after an outlier it is itself again within a few
-    rounds. With `memory` all sums forget, 1/memory of themselves a round. No bound is proven.
+    where u is what the primal sees, e a running mean of $\tilde g$ (where $g_i\ne0$) and $\ell_i$ the unit of a multiplier
+    (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one
+    standard deviation of noise is paid back over as many rounds as were played, $\max(1,\lambda_i/\ell_i)$ times more
+    slowly. $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one: one outlier of 1000
+    sizes in round k at most doubles it from round 4 k + 8 on. With `memory` all sums forget, 1/memory of themselves a
+    round. No bound is proven.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
     """
 
-    facts = Facts(cost="9 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
+    facts = Facts(cost="8 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
 
     gain: Float[Array, ""]  # c
     proportional: Float[Array, ""]  # k
