@@ -46,8 +46,8 @@ class RobustPI(AbstractDual):
     $\mu_i = c\,\frac{\ell_i+\min(\lambda_i,10\ell_i)}{B_i},\qquad
     \lambda_i \leftarrow [\lambda_i + \mu_i\tilde g_i]_+,\qquad u_i = [\lambda_i + k\mu_ie_i]_+$
 
-    where u is what the primal sees, e a running mean of $\tilde g$ (where $g_i\ne0$) and $\ell_i$ the unit of a multiplier
-    (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one
+    where u is what the primal sees, e a running mean of $\tilde g$ (where $g_i\ne0$) and $\ell_i$ the unit of a
+    multiplier (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one
     standard deviation of noise is paid back over as many rounds as were played, $\max(1,\lambda_i/\ell_i)$ times more
     slowly. $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one: one outlier of 1000
     sizes in round k at most doubles it from round 4 k + 8 on. With `memory` all sums forget, 1/memory of themselves a
