@@ -20,7 +20,7 @@ from ..primal.slow_start import SlowStart, SlowStartState
 from ..primal.tracking import Tracker
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
-from .units import Units
+from .units import Clipped, Units
 
 _ATOMS = 8
 _MOST_BOOST = 10.0
@@ -35,8 +35,7 @@ class _State(eqx.Module):
     curvature: Float[Array, ""]  # the largest along a step; on boxes, the mean
     caps: tuple[Float[Array, ""], Float[Array, " m"]]  # of |grad f| and of each |grad g|
     entropic: Entropic | None  # on simplices
-    inside: Float[Array, ""]  # share of the start in the decision: 0, unless the loss has a pole at the tracker's point
-    kept: Point | None  # the decision, where movement counts
+    chosen: Point | None  # the decision, where it is another than the tracker's point
 
 
 class TrackedPI2(AbstractLearner):
@@ -53,9 +52,9 @@ class TrackedPI2(AbstractLearner):
     * x follows y by one LMO (`primal.Tracked`, 8 atoms); y may stay $n^{-1/4}$ diameters outside what that LMO proves
       of the set, n being the number of rounds;
     * on a probability simplex, x is mixed with an entropic decision by what both would have cost (AdaHedge twice);
-    * where the loss or a constraint is not finite at the next decision, it stays a little inside. Where they count
-      movement, it goes only as far towards x as their price of moving allows; a limit on movement alone is a budget, of
-      which never more is spent than was saved.
+    * where the loss or a constraint is not finite at the next decision (of vectors), it stays a little inside. Where
+      they count movement, it goes only as far towards x as their price of moving allows; a limit on movement alone is
+      a budget, of which never more is spent than was saved.
 
     A round costs one LMO, one gradient of f and of each g, one product with a Hessian, and one more value of each.
 
@@ -112,12 +111,11 @@ class TrackedPI2(AbstractLearner):
             zero,
             (zero, jnp.zeros(problem.constraints, zero.dtype)),
             Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
-            zero,
-            start if problem.has_movement else None,
+            start if problem.has_movement or _is_small(start) else None,
         )
 
     def decision(self, state):
-        return _aim(state) if state.kept is None else state.kept
+        return state.tracker.point if state.chosen is None else state.chosen
 
     def observe(self, problem, state, round, *, played=None):
         domain, tracker = problem.domain, state.tracker
@@ -127,6 +125,7 @@ class TrackedPI2(AbstractLearner):
         keep = discount(self.memory, loss.dtype)
         of_loss, loss_cap = _clipped(domain.tangent(gradients[0]), keep * state.caps[0])
         of_constraints, caps = jax.vmap(_clipped)(jax.vmap(domain.tangent)(gradients[1]), keep * state.caps[1])
+        clips = of_loss.factor, of_constraints.factor
 
         overspent = self.dual.overspent(state.control)
         unit, wakes, size, units = state.units.observe(domain, of_loss, of_constraints, state.step.far, overspent, keep)
@@ -135,7 +134,10 @@ class TrackedPI2(AbstractLearner):
         multiplier, control = self.dual.control(control, values, unit)
         strength = 1 + ratio(multiplier, unit).sum()
         weights = Weights(1 / strength, multiplier / strength)
-        direction = tree.add(tree.scale(weights.loss, of_loss), tree.combine(weights.constraint, of_constraints))
+        direction = tree.add(
+            tree.scale(weights.loss * clips[0], of_loss.gradient),
+            tree.combine(weights.constraint * clips[1], of_constraints.gradient),
+        )
 
         step, back, distances = self.step_rule.advance(domain, state.step.forget_costs(wakes), direction, tracker.point)
         urgency = self.dual.urgency(control).max(initial=0)
@@ -158,38 +160,34 @@ class TrackedPI2(AbstractLearner):
         entropic = state.entropic
         if entropic is not None:
             entropic = entropic.observe(tracker.point, tree.scale(boost, direction), keep)
-        units = units.moved(domain, tree.sub(followed.point, tracker.point))
+        units = units.moved(tree.sub(followed.point, tracker.point), of_constraints)
         followed = followed.centred(domain, distances.start)
-        state = _State(
-            followed, distances, control, units, curvature, (loss_cap, caps), entropic, jnp.zeros_like(loss), state.kept
-        )
-        state = _safe(problem, state, round, played, weights, rate)
+        chosen = state.chosen
+        if chosen is not None:
+            aim = followed.point if entropic is None else entropic.mixed_with(followed.point)
+            aim = _inside(problem, aim, distances.start, round, played, units.rounds)
+            chosen = aim
+            if problem.has_movement:
+                share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
+                chosen = tree.mix(played, aim, share)
+        state = _State(followed, distances, control, units, curvature, (loss_cap, caps), entropic, chosen)
         finite = jnp.isfinite(square) & jnp.isfinite(caps).all()
         return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=2, finite=finite))
 
 
-def _aim(state: _State) -> Point:
-    """The tracker's point, mixed with the entropic decision, and kept from poles."""
-    aim = state.tracker.point if state.entropic is None else state.entropic.mixed_with(state.tracker.point)
-    return aim if tree.is_element(aim) else tree.mix(aim, state.step.start, state.inside)
+def _is_small(point: Point) -> bool:
+    """Whether it is made of vectors: of matrices, no second copy is kept."""
+    return not tree.is_element(point) and all(jnp.ndim(leaf) <= 1 for leaf in jax.tree.leaves(point))
 
 
-def _safe(problem, state: _State, round, played, weights, rate) -> _State:
-    """Stay away from poles that this round shows, and where movement counts, go only as far as it pays."""
-    aim = _aim(state)
-    if not tree.is_element(aim):
-        loss, values = problem.values(aim, round, played if problem.has_movement else None)
-        bad = ~(jnp.isfinite(loss) & jnp.isfinite(values).all())
-        inside = jnp.where(bad, _INSIDE * state.units.rounds**-0.5, 0)
-        state = eqx.tree_at(lambda s: s.inside, state, inside)
-    if not problem.has_movement:
-        return state
-    aim = _aim(state)
-    share = _share_of_way(problem, state, aim, round, played, weights, rate)
-    return eqx.tree_at(lambda s: s.kept, state, tree.mix(played, aim, share))
+def _inside(problem, aim: Point, start: Point, round, played, rounds) -> Point:
+    """`aim`, or a point a little towards the start where this round is not finite at it."""
+    loss, values = problem.values(aim, round, played if problem.has_movement else None)
+    bad = ~(jnp.isfinite(loss) & jnp.isfinite(values).all())
+    return tree.mix(aim, start, jnp.where(bad, _INSIDE * rounds**-0.5, 0))
 
 
-def _share_of_way(problem, state: _State, aim, round, played, weights, rate) -> Float[Array, ""]:
+def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate) -> Float[Array, ""]:
     r"""How much of the way from `played` to `aim` to go.
 
     A step of the size `rate` towards `aim` that pays for its movement is shorter by rate times the price over the
@@ -201,17 +199,18 @@ def _share_of_way(problem, state: _State, aim, round, played, weights, rate) -> 
     price = rate * (weights.loss * loss + weights.constraint @ values)
     share = jnp.clip(1 - ratio(jnp.maximum(price, 0), tree.dot(way, way)), 0, 1)
     at_rest = problem.values(aim, round, aim)[1]
-    of_movement = (state.units.counted == 0) & (values > 0)
-    affordable = jnp.clip(ratio(-state.control.owed - at_rest, values), 0, 1)
+    of_movement = (units.counted == 0) & (values > 0)
+    affordable = jnp.clip(ratio(-owed - at_rest, values), 0, 1)
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _clipped(gradient: Point, cap) -> tuple[Point, Float[Array, ""]]:
-    """The gradient, no longer than the longest before, and how long the next one may be: at most twice as long."""
+def _clipped(gradient: Point, cap) -> tuple[Clipped, Float[Array, ""]]:
+    """The gradient with a factor that makes it no longer than the longest before, and how long the next one may be:
+    at most twice as long."""
     length = tree.norm(gradient)
     most = jnp.where(cap > 0, cap, length)
-    shorter = jnp.where(length > most, ratio(most, length), 1)
-    return tree.scale(shorter, gradient), jnp.maximum(cap, jnp.minimum(length, 2 * most))
+    factor = jnp.where(length > most, ratio(most, length), 1)
+    return Clipped(gradient, length, factor), jnp.maximum(cap, jnp.minimum(length, 2 * most))
 
 
 Auto = TrackedPI2

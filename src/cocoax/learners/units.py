@@ -1,5 +1,7 @@
 """The unit of each multiplier: how much of the loss a unit of the constraint is worth, as far as can be seen."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,14 @@ from ..domains.base import AbstractDomain, Point
 from ..problem.problem import Problem
 
 _BEYOND = 3.0  # standard deviations by which a constraint is overspent before its unit may grow
+
+
+class Clipped(NamedTuple):
+    """A gradient, or several along a leading axis, with their lengths and the factors that clip them."""
+
+    gradient: Point
+    length: Float[Array, "..."]
+    factor: Float[Array, "..."]
 
 
 class Units(eqx.Module):
@@ -29,7 +39,6 @@ class Units(eqx.Module):
     squares: Float[Array, " m ..."]  # sum of (grad g)^2, on boxes of each entry
     rounds: Float[Array, ""]
     counted: Float[Array, " m"]  # rounds in which g has a gradient
-    move: Point  # the last one, x_new - x
     moves: Float[Array, ""]  # how many there were
     along_loss: Float[Array, ""]  # recent mean of <F, d>^2
     along_constraints: Float[Array, " m"]  # and of <grad g, d>^2
@@ -39,63 +48,56 @@ class Units(eqx.Module):
     def begin(cls, problem: Problem, start: Point) -> "Units":
         zero = jnp.zeros((), tree.dtype(start))
         each = jnp.zeros(problem.constraints, zero.dtype)
-        nothing = tree.zeros_like(start)
         if problem.domain.intervals() is None:
             squares = each
         else:
             squares = jax.tree.map(lambda leaf: jnp.zeros((each.size, *leaf.shape), leaf.dtype), start)
-        return cls(nothing, jnp.zeros((), bool), squares, zero, each, nothing, zero, zero, each, each)
+        return cls(tree.zeros_like(start), jnp.zeros((), bool), squares, zero, each, zero, zero, each, each)
 
-    def observe(self, domain: AbstractDomain, of_loss, of_constraints, far, overspent, keep):
+    def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, overspent, keep):
         """(the units, whether the loss has just got its first gradient, the length of F's mean, the new state)."""
         rounds = keep * self.rounds + 1
-        loss_gradients = domain.truncate(tree.add(tree.scale(keep, self.loss_gradients), of_loss))
-        lengths = jax.vmap(lambda gradient: tree.dot(gradient, gradient))(of_constraints)
-        counted = keep * self.counted + (lengths > 0).astype(lengths.dtype)
+        loss_gradients = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
+        loss_gradients = domain.truncate(loss_gradients)
+        counted = keep * self.counted + (of_constraints.length > 0).astype(rounds.dtype)
         length = tree.norm(loss_gradients)
         awake = self.awake | (length > 0)
         if domain.intervals() is None:
-            squares = keep * self.squares + lengths
+            squares = keep * self.squares + (of_constraints.factor * of_constraints.length) ** 2
             above, below = length, squares
         else:
-            squares = jax.tree.map(lambda old, new: keep * old + new**2, self.squares, of_constraints)
+            new = jax.vmap(tree.scale)(of_constraints.factor, of_constraints.gradient)
+            squares = jax.tree.map(lambda old, new: keep * old + new**2, self.squares, new)
             above = tree.norm(jax.tree.map(jnp.multiply, far, loss_gradients))
-            below = jax.vmap(lambda each: tree.dot(jax.tree.map(lambda r: r**2, far), each))(squares)
+            below = jax.vmap(lambda each: tree.dot(jax.tree.map(jnp.square, far), each))(squares)
         plain = ratio(jnp.where(awake, above, 1), jnp.sqrt(counted * below))
 
-        wakes = awake & ~self.awake
-        along_loss, along_constraints, moves = self._along(loss_gradients, of_constraints, rounds, awake, wakes)
-        breaks_even = jnp.where(
-            along_constraints > 0, jnp.sqrt(ratio(along_loss, along_constraints)), jnp.zeros_like(plain)
-        )
+        breaks_even = jnp.sqrt(ratio(self.along_loss, self.along_constraints))
         beyond = jnp.clip(overspent - _BEYOND, 0, 1)
         growth = self.growth + jnp.where(beyond > 0, 0.3 * beyond, -2 * self.growth / rounds)
         unit = jnp.maximum(plain, jnp.minimum(breaks_even, plain * 2 ** jnp.minimum(growth, 60)))
-        state = Units(
-            loss_gradients,
-            awake,
-            squares,
-            rounds,
-            counted,
-            self.move,
-            moves,
-            along_loss,
-            along_constraints,
-            growth,
+        moves, along_loss, along_constraints = self.moves, self.along_loss, self.along_constraints
+        wakes = awake & ~self.awake
+        moves, along_loss, along_constraints = jax.tree.map(
+            lambda sum_: jnp.where(wakes, 0, sum_), (moves, along_loss, along_constraints)
         )
+        state = Units(loss_gradients, awake, squares, rounds, counted, moves, along_loss, along_constraints, growth)
         return unit, wakes, length / rounds, state
 
-    def _along(self, loss_gradients, of_constraints, rounds, awake, wakes):
-        """Means of the squared slopes along the moves, with the last one."""
-        length = tree.norm(self.move)
-        has_moved = length > 0
-        one = ratio(jnp.ones_like(length), length)
-        of_loss = one * jnp.where(awake, tree.dot(loss_gradients, self.move) / rounds, length)
-        of_each = one * jax.vmap(lambda gradient: tree.dot(gradient, self.move))(of_constraints)
-        keep = jnp.where(wakes, 0, jnp.where(has_moved, 1 - 1 / (self.moves + 2), 1))
-        moves = jnp.where(wakes, 0, self.moves) + has_moved.astype(rounds.dtype)
-        return keep * self.along_loss + of_loss**2, keep * self.along_constraints + of_each**2, moves
-
-    def moved(self, domain: AbstractDomain, move: Point) -> "Units":
-        """After the decision has moved."""
-        return eqx.tree_at(lambda units: units.move, self, domain.truncate(move))
+    def moved(self, move: Point, of_constraints: Clipped) -> "Units":
+        """After a move of the decision: the slopes along it join their means."""
+        square = tree.dot(move, move)
+        has_moved = square > 0
+        of_loss = tree.dot(self.loss_gradients, move) / self.rounds
+        of_each = of_constraints.factor * jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints.gradient)
+        keep = jnp.where(has_moved, 1 - 1 / (self.moves + 2), 1)
+        slope = jnp.where(self.awake, ratio(of_loss**2, square), has_moved.astype(square.dtype))
+        return eqx.tree_at(
+            lambda units: (units.moves, units.along_loss, units.along_constraints),
+            self,
+            (
+                self.moves + has_moved.astype(square.dtype),
+                keep * self.along_loss + slope,
+                keep * self.along_constraints + ratio(of_each**2, square),
+            ),
+        )
