@@ -42,10 +42,11 @@ class SlowStart(AbstractStep):
     $\eta_t = \bar r_t^2\left(2\sum_{s\le t}\bar r_s^2\|\nabla_s\|^2\right)^{-1/2}$, where $\bar r_t$ is at least the
     largest distance from the start so far. It begins at `first` times the diameter and doubles each round, up to `most`
     times the diameter. With $A=\sum\langle\nabla_s,x_s-x_1\rangle$ and $B$ the sum of its squared terms: if
-    $A>1.5\sqrt B$, growing did not pay; then $\bar r$ goes back to its value where A was lowest, and the target is
-    pulled back to that distance. After k such stops, doubling goes on once $-A>2^k\sqrt B$, with sums begun anew. Where
-    the set is a product of intervals (`domain.intervals`), all but the test is done for each coordinate by itself.
-    `memory`: sums forget, 1/memory of themselves a round.
+    $A>1.5\sqrt B$, growing did not pay; then $\bar r$ goes back to its value where A was lowest, earlier $\bar r_s$
+    shrink in proportion, and the target is taken back by as much as leads x to that distance. After k such stops,
+    doubling goes on once $-A>2^k\sqrt B$. Stops and resumptions begin A and B anew. Where the set is a product of
+    intervals (`domain.intervals`), all but the test is done for each coordinate by itself. `memory`: sums forget,
+    1/memory of themselves a round.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(cx.primal.SlowStart()), cx.dual.RobustPI())
