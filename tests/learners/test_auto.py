@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tracking_tools as tools
 from jaxtyping import Array, Float
+from quadratic_tools import Constraint, Loss, functions, some_rounds
 from tracking_tools import over
 
 import cocoax as cx
@@ -17,34 +18,6 @@ from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex, Pro
 from cocoax.learners import Auto, TrackedPI
 
 KEY = jax.random.key(0)
-
-# The problem: f = q |x - y|^2 / 2 + <c, x> and g_i = <a_i, x> + p |x|^2 / 2 - b_i
-
-
-class Loss(eqx.Module):
-    curvature: Float[Array, ""]
-
-    def __call__(self, x, r):
-        return 0.5 * self.curvature * jnp.sum((x - r["y"]) ** 2) + jnp.vdot(r["c"], x)
-
-
-class Constraint(eqx.Module):
-    curvature: Float[Array, ""]
-
-    def __call__(self, x, r):
-        return jax.vmap(lambda a: jnp.vdot(a, x))(r["a"]) + 0.5 * self.curvature * jnp.sum(x**2) - r["b"]
-
-
-def some_rounds(shape, constraints, rounds=60, seed=0):
-    rng = np.random.default_rng(seed)
-    mean = rng.normal(size=shape)
-    return {
-        "y": rng.normal(size=(rounds, *shape)),
-        "c": mean + 0.5 * rng.normal(size=(rounds, *shape)),
-        "a": 0.3 * rng.normal(size=(rounds, constraints, *shape)) - mean + rng.normal(size=(constraints, *shape)),
-        "b": rng.uniform(0, 0.3, (rounds, constraints)),
-    }
-
 
 # dual.PI in NumPy
 
@@ -192,7 +165,7 @@ CASES = {  # the domain, the same for NumPy, constraints, curvature of the loss 
 def test_version_1_is_its_transcription(name, memory):
     domain, known, constraints, *curvatures = CASES[name]
     rounds = some_rounds(domain.shape, constraints)
-    problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
+    problem = cx.Problem(domain, *functions(*curvatures), constraints=constraints)
     game = cx.play(problem, TrackedPI(memory), rounds, key=KEY, keep_decisions=True)
     plays, multipliers, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, memory)  # pyright: ignore[reportCallIssue]
     np.testing.assert_allclose(game.multiplier, multipliers, rtol=1e-9, atol=1e-9)
@@ -208,15 +181,11 @@ def test_steps_are_at_most_ten_times_longer():
     domain, known, constraints, *curvatures = CASES["simplex, quadratic"]
     rounds = some_rounds(domain.shape, constraints)
     rounds["b"] = rounds["b"] - 3
-    problem = cx.Problem(domain, *_functions(curvatures), constraints=constraints)
+    problem = cx.Problem(domain, *functions(*curvatures), constraints=constraints)
     game = cx.play(problem, TrackedPI(), rounds, key=KEY, keep_decisions=True)
     plays, _, boosts = auto(known, np.asarray(domain.start()), rounds, *curvatures, None)  # pyright: ignore[reportCallIssue]
     np.testing.assert_allclose(game.decisions, plays[:-1], rtol=0, atol=1e-9)
     assert np.sum(boosts == 10) >= 5
-
-
-def _functions(curvatures):
-    return Loss(jnp.asarray(curvatures[0])), Constraint(jnp.asarray(curvatures[1]))
 
 
 # Units

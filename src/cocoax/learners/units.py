@@ -24,7 +24,9 @@ class Clipped(NamedTuple):
 
 
 class Units(eqx.Module):
-    r"""$\ell_i=\frac{|\bar F|}{\sqrt{\mathrm{mean}|\nabla g_i|^2}}$, where $\bar F$ is the mean gradient of the loss.
+    r"""$\ell_i=\frac{|\sum F|}{\sqrt{k_i\sum|\nabla g_i|^2}}$, where F are the gradients of the loss, and g has a
+    gradient in $k_i$ of n rounds: the length of the mean $\bar F$ over the root mean square of $|\nabla g_i|$ in those,
+    and $n/k_i$ times more.
 
     On boxes, entries are weighed by the distances that their coordinates have gone (`far`), so that those at which a
     decision is pinned do not count. Until the loss has a gradient, it counts as 1.

@@ -1,0 +1,139 @@
+"""Auto, version 2, against plain NumPy; what it keeps in every round; and the examples that broke version 1."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tracked_pi2_tools as transcription
+import tracking_tools as tools
+from quadratic_tools import functions, some_rounds
+
+import cocoax as cx
+from cocoax.domains import Box, NuclearNormBall, ProbabilitySimplex
+from cocoax.learners import Auto
+
+KEY = jax.random.key(0)
+LOWER, UPPER = np.zeros(4), np.array([1.0, 2.0, 1.0, 0.5])
+BALL = NuclearNormBall((3, 4), 1.5, method="exact")
+CASES = {  # the domain, the same for NumPy, widths, constraints, curvatures of the loss and of the constraints
+    "simplex": (ProbabilitySimplex(5, 2.0), tools.simplex(5, 2.0), 2 * 2**0.5, 2, 1.0, 0.5),
+    "box": (Box(LOWER, UPPER), tools.box(LOWER, UPPER), UPPER - LOWER, 2, 1.0, 0.5),
+    "nuclear ball": (BALL, tools.nuclear((3, 4), 1.5, np.asarray(BALL.vertex().dense())), 3.0, 1, 0.0, 0.0),
+}
+
+
+def both(name, rounds, memory):
+    """The game, and its transcription."""
+    domain, known, widths, constraints, *curvatures = CASES[name]
+    problem = cx.Problem(domain, *functions(*curvatures), constraints=constraints)
+    game = cx.play(problem, Auto(memory), rounds, key=KEY, keep_decisions=True)
+    start = np.asarray(domain.start())
+    expected = transcription.play(known, start, widths, rounds, curvatures, memory, entropic=name == "simplex")
+    np.testing.assert_allclose(game.decisions, expected.plays, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(game.multiplier, expected.multipliers, rtol=1e-9, atol=1e-9)
+    assert np.all(game.lmo_calls == 1)
+    return expected
+
+
+@pytest.mark.parametrize("memory", [None, 50])
+@pytest.mark.parametrize("name", CASES)
+def test_version_2_is_its_transcription(name, memory):
+    rounds = some_rounds(CASES[name][0].shape, CASES[name][3])
+    rounds["c"][30] *= 20  # one gradient is clipped
+    expected = both(name, rounds, memory)
+    assert np.max(expected.multipliers) > 0.05 and np.ptp(expected.plays, axis=0).max() > 0.3
+    assert expected.clipped > 0
+
+
+@pytest.mark.parametrize("name", ["simplex", "box"])
+def test_also_where_constraints_cannot_be_met(name):
+    """Then steps are longer, and units grow."""
+    rounds = some_rounds(CASES[name][0].shape, CASES[name][3])
+    rounds["b"] -= 3
+    expected = both(name, rounds, None)
+    assert max(expected.boosts) > 2 and expected.grown
+
+
+# Movement and poles
+
+
+@pytest.mark.parametrize("memory", [None, 50])
+def test_limits_on_movement_alone_are_kept_after_every_round(memory):
+    problem = cx.Problem(
+        ProbabilitySimplex(4),
+        lambda x, r: jnp.vdot(r["cost"], x),
+        lambda x, r, previous: 0.5 * jnp.abs(x - previous).sum() - r["limit"],
+    )
+    costs = np.random.default_rng(0).normal([0.0, 0.2, 0.4, -0.2], size=(500, 4))
+    costs[250:] *= -3
+    for limit in (0.003, 0.1):
+        game = cx.play(problem, Auto(memory), {"cost": costs, "limit": np.full(500, limit)}, key=KEY)
+        assert np.cumsum(game.constraint[:, 0]).max() <= 1e-12
+        assert np.max(game.constraint) > 0.5 * limit  # what was saved is used
+
+
+POLES = {  # at 0, next to which the best first coordinate is
+    "x log x": lambda x, r: jnp.vdot(r, x) + 0.03 * jnp.sum(x * jnp.log(x)),
+    "root": lambda x, r: jnp.vdot(r, x) - 0.03 * jnp.sum(jnp.sqrt(x)),
+    "logarithm": lambda x, r: jnp.vdot(r, x) - 0.001 * jnp.sum(jnp.log(x)),
+}
+
+
+@pytest.mark.parametrize("name, domain", [("x log x", "box"), ("logarithm", "box"), ("root", "simplex")])
+def test_poles_on_the_boundary_are_not_played(name, domain, tmp_path):
+    rounds = np.random.default_rng(1).normal([1.0, 0.0, -1.0], 0.3, size=(300, 3))
+    ground = Box(np.zeros(3), np.ones(3)) if domain == "box" else ProbabilitySimplex(3)
+    problem = cx.Problem(ground, POLES[name], lambda x, r: x[2] - 0.5)
+    game = cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True)
+    assert np.all(np.isfinite(game.decisions)) and np.all(np.isfinite(game.loss))
+    at_start = jax.vmap(lambda r: problem.loss(ground.start(), r))(jnp.asarray(rounds[-100:]))
+    assert np.mean(game.loss[-100:]) < np.mean(at_start) - 0.3 and game.decision[0] < 0.05
+    session = cx.Session(problem, Auto(), tmp_path / "session", key=KEY)
+    session.observe_many(rounds)
+    assert session.rounds == 300
+    np.testing.assert_allclose(session.decide(), game.decision, rtol=0, atol=1e-9)
+
+
+# What broke version 1
+
+
+def test_curvatures_of_three_sizes():
+    weights, centre, best = jnp.array([1.0, 10.0, 100.0]), jnp.array([2.0, 1.0, 0.7]), jnp.array([0.0, 4 / 11, 7 / 11])
+
+    def loss(x, r):
+        return 0.5 * jnp.sum(weights * (x - centre) ** 2)
+
+    problem = cx.Problem(ProbabilitySimplex(3), loss)
+    tracked = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
+    mine, its = (
+        float(cx.play(problem, learner, np.zeros(2000), key=KEY).loss.sum() - 2000 * loss(best, None))
+        for learner in (Auto(), tracked)
+    )
+    assert 0 < mine <= 2 * its
+
+
+@pytest.mark.parametrize("rounds", [1000, 4000])
+def test_a_coordinate_that_is_pinned_does_not_hide_a_constraint(rounds):
+    problem = cx.Problem(Box(np.zeros(2), np.ones(2)), lambda x, r: x[1] - x[0], lambda x, r: x[0] + 1000 * x[1] - 0.3)
+    game = cx.play(problem, Auto(), np.zeros(rounds), key=KEY, start=np.zeros(2))
+    assert game.violation()[-1, 0] <= 5
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_outliers_that_cancel_cost_no_more_than_few_rounds(sign):
+    """The score is regret and twice the price of what was overspent; the optimum is (0.3, 0.35, 0.35), its multiplier
+    1.05. To ignore the constraint costs 2.1 * 0.7 a round; a pair of outliers costs 8 to 15 in all (15 games)."""
+    target = jnp.array([1.0, 0.0, 0.0])
+    problem = cx.Problem(
+        ProbabilitySimplex(3), lambda x, r: 0.5 * jnp.sum((x - target) ** 2), lambda x, r: x[0] - 0.3 + r
+    )
+    noise = 0.1 * np.random.default_rng(2).normal(size=2000)
+    noise -= noise.mean()
+    outliers = np.zeros(2000)
+    outliers[:2] = 1000 * sign, -1000 * sign
+
+    def score(noise):
+        game = cx.play(problem, Auto(), noise, key=KEY)
+        return game.loss.sum() - 2000 * 0.3675 + 2.1 * max(game.constraint.sum(), 0)
+
+    assert score(noise + outliers) <= score(noise) + 20 * 2.1 * 0.7

@@ -1,0 +1,149 @@
+"""`learners.TrackedPI2` in plain NumPy, written from its docstring and those of its parts."""
+
+import dataclasses
+
+import numpy as np
+import quadratic_tools as quadratic
+import tracking_tools as tools
+from controller_tools import RobustController
+from slow_start_tools import Distances
+from tracking_tools import over
+
+
+class Hedge:
+    """AdaHedge, whose gap begins with half of the first round's span."""
+
+    def __init__(self, shares):
+        prior = np.maximum(shares, 1 / len(shares) ** 2)
+        self.prior, self.sums, self.gap = prior / prior.sum(), np.zeros(len(shares)), 0.0
+
+    def _rate(self):
+        return over(np.log(len(self.sums)), self.gap)
+
+    def shares(self):
+        weights = self.prior * np.exp(-self._rate() * (self.sums - self.sums.min()))
+        return weights / weights.sum()
+
+    def observe(self, costs, span, keep):
+        if self.gap > 0:
+            shares, above = self.shares(), costs - costs.min()
+            mixed = -np.log(np.sum(shares * np.exp(-self._rate() * above))) / self._rate()
+            self.gap = keep * self.gap + max(np.sum(shares * above) - mixed, 0)
+        else:
+            self.gap = 0.5 * span
+        self.sums = keep * self.sums + costs
+
+
+class Entropic:
+    """AdaHedge over the entries of a simplex, and over it and another decision."""
+
+    def __init__(self, start, keep):
+        self.total, self.keep = start.sum(), keep
+        self.entries, self.both = Hedge(start / self.total), Hedge(np.full(2, 0.5))
+
+    def mixed_with(self, point):
+        of_point, of_entries = self.both.shares()
+        return of_point * point + of_entries * self.total * self.entries.shares()
+
+    def observe(self, point, gradient):
+        costs = np.array([gradient @ point, self.total * (gradient @ self.entries.shares())])
+        span = np.ptp(gradient)
+        self.both.observe(costs, self.total * span, self.keep)
+        self.entries.observe(gradient, span, self.keep)
+
+
+class Units:
+    """The units of m multipliers, where every round shows a gradient of the loss."""
+
+    def __init__(self, start, m, by_coordinate, keep):
+        self.by_coordinate, self.keep = by_coordinate, keep
+        self.n, self.sum, self.moves, self.along_loss = 0.0, np.zeros_like(start), 0, 0.0
+        self.counted, self.along, self.growth = np.zeros(m), np.zeros(m), np.zeros(m)
+        self.squares = np.zeros((m, *start.shape))
+        self.grown = False
+
+    def observe(self, of_loss, of_constraints, far, overspent):
+        keep, weights = self.keep, far if self.by_coordinate else 1.0
+        self.n, self.sum = keep * self.n + 1, keep * self.sum + of_loss
+        self.counted = keep * self.counted + [each.any() for each in of_constraints]
+        self.squares = keep * self.squares + np.square(of_constraints)
+        return np.array([self._one(i, weights, overspent[i]) for i in range(len(self.growth))])
+
+    def _one(self, i, weights, overspent):
+        of_constraint = np.sqrt(self.counted[i] * np.sum(weights**2 * self.squares[i]))
+        plain = over(np.linalg.norm(weights * self.sum), of_constraint)
+        beyond = min(max(overspent - 3, 0), 1)
+        self.growth[i] += 0.3 * beyond if beyond > 0 else -2 * self.growth[i] / self.n
+        unit = max(plain, min(over(self.along_loss, self.along[i]) ** 0.5, plain * 2 ** min(self.growth[i], 60)))
+        self.grown |= unit > plain
+        return unit
+
+    def moved(self, move, of_constraints):
+        if not move.any():
+            return
+        d, recent = move / np.linalg.norm(move), 1 - 1 / (self.moves + 2)
+        self.along_loss = recent * self.along_loss + np.sum(self.sum / self.n * d) ** 2
+        self.along = recent * self.along + [np.sum(each * d) ** 2 for each in of_constraints]
+        self.moves += 1
+
+
+class Cap:
+    """The longest gradient so far, which at most doubles a round."""
+
+    def __init__(self, keep):
+        self.longest, self.keep = 0.0, keep
+
+    def __call__(self, gradient):
+        length, longest = np.linalg.norm(gradient), self.keep * self.longest
+        most = longest if longest > 0 else length
+        self.longest = max(longest, min(length, 2 * most))
+        return min(1.0, over(most, length)) * gradient
+
+
+@dataclasses.dataclass
+class Record:
+    plays: list = dataclasses.field(default_factory=list)
+    multipliers: list = dataclasses.field(default_factory=list)
+    boosts: list = dataclasses.field(default_factory=list)
+    clipped: int = 0
+    grown: bool = False
+
+
+def play(domain: tools.Set, start, widths, rounds, curvatures, memory, entropic) -> Record:
+    """The game of TrackedPI2 on `quadratic_tools`' problem; `widths` are a box's, or the diameter."""
+    keep, m, record = 1.0 if memory is None else 1 - 1 / memory, rounds["a"].shape[1], Record()
+    (of_loss, of_constraints), on_box = curvatures, np.ndim(widths) > 0
+    follower, control = tools.Follower(domain, start, 8), RobustController(m, memory=memory)
+    steps, units = Distances(start, widths, memory=memory), Units(start, m, on_box, keep)
+    caps, kappa = [Cap(keep) for _ in range(m + 1)], 0.0
+    mixture = Entropic(start, keep) if entropic else None
+    for y, c, a, b in zip(*(rounds[name] for name in "ycab")):
+        x = follower.x
+        played = mixture.mixed_with(x) if mixture else x
+        values, *gradients = quadratic.at(played, y, c, a, b, of_loss, of_constraints)
+        plain = [domain.tangent(each) for each in (gradients[0], *gradients[1])]
+        loss, *constraints = (cap(each) for cap, each in zip(caps, plain))
+        record.clipped += int(np.linalg.norm(loss) < 0.999 * np.linalg.norm(plain[0]))
+
+        unit = units.observe(loss, constraints, steps.far, control.overspent())
+        u = control.weigh(values, unit)
+        strength = 1 + sum(over(weight, each) for weight, each in zip(u, unit))
+        h = (loss + sum(weight * each for weight, each in zip(u, constraints))) / strength
+        step, back = steps.advance(h, x)
+        boost = 1 + max(control.urgency()) * (min(strength, 10) - 1)
+
+        hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
+        rate = over(np.sum(step * h), np.sum(h * h))
+        along = hessian * over(np.sum(step * step), np.sum(step * h) * rate)
+        kappa = kappa + 2 / (units.n + 1) * (along - kappa) if on_box else max(keep * kappa, along)
+        overshoot = boost * kappa * rate
+        factor = boost * ((1 - np.exp(-overshoot)) / overshoot if overshoot > 0 else 1)
+        if mixture:
+            mixture.observe(x, boost * h)
+        follower.follow(follower.y - factor * step - back, slack=units.n**-0.25)
+        units.moved(follower.x - x, constraints)
+        record.plays.append(played)
+        record.multipliers.append(u)
+        record.boosts.append(boost)
+    record.grown = units.grown
+    return record
