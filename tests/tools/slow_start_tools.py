@@ -48,7 +48,7 @@ class Distances:
         length, self.total = self.length(gradient), keep * self.total
         if not stop:
             doubled = np.maximum(self.far, np.minimum(2 * self.far, self.most * self.widths))
-            grows = self.growing & (self.total > 0) & (length > 0)
+            grows = self.growing & (self.total > 0) & (length > 0) & (term <= 0)
             self.far = np.maximum(np.where(grows, doubled, self.far), distance)
         self.good = self.far if resume else self.good
         self.total = self.total + (self.far * length) ** 2

@@ -58,20 +58,21 @@ class Units:
     def __init__(self, start, m, by_coordinate, keep):
         self.by_coordinate, self.keep = by_coordinate, keep
         self.n, self.sum, self.moves, self.along_loss = 0.0, np.zeros_like(start), 0, 0.0
-        self.counted, self.along, self.growth = np.zeros(m), np.zeros(m), np.zeros(m)
-        self.squares = np.zeros((m, *start.shape))
+        self.ages, self.along, self.growth = np.zeros(m), np.zeros(m), np.zeros(m)
+        self.sizes = np.zeros((m, *start.shape) if by_coordinate else m)
         self.grown = False
 
     def observe(self, of_loss, of_constraints, far, overspent):
         keep, weights = self.keep, far if self.by_coordinate else 1.0
         self.n, self.sum = keep * self.n + 1, keep * self.sum + of_loss
-        self.counted = keep * self.counted + [each.any() for each in of_constraints]
-        self.squares = keep * self.squares + np.square(of_constraints)
+        self.ages = keep * self.ages + [each.any() or age > 0 for each, age in zip(of_constraints, self.ages)]
+        sizes = [np.abs(each) if self.by_coordinate else np.linalg.norm(each) for each in of_constraints]
+        self.sizes = keep * self.sizes + sizes
         return np.array([self._one(i, weights, overspent[i]) for i in range(len(self.growth))])
 
     def _one(self, i, weights, overspent):
-        of_constraint = np.sqrt(self.counted[i] * np.sum(weights**2 * self.squares[i]))
-        plain = over(np.linalg.norm(weights * self.sum), of_constraint)
+        of_loss = np.linalg.norm(weights * self.sum) / self.n
+        plain = over(of_loss * self.ages[i], np.linalg.norm(weights * self.sizes[i]))
         beyond = min(max(overspent - 3, 0), 1)
         self.growth[i] += 0.3 * beyond if beyond > 0 else -2 * self.growth[i] / self.n
         unit = max(plain, min(over(self.along_loss, self.along[i]) ** 0.5, plain * 2 ** min(self.growth[i], 60)))

@@ -199,7 +199,7 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     price = rate * (weights.loss * loss + weights.constraint @ values)
     share = jnp.clip(1 - ratio(jnp.maximum(price, 0), tree.dot(way, way)), 0, 1)
     at_rest = problem.values(aim, round, aim)[1]
-    of_movement = (units.counted == 0) & (values > 0)
+    of_movement = (units.ages == 0) & (values > 0)
     affordable = jnp.clip(ratio(-owed - at_rest, values), 0, 1)
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 

@@ -24,9 +24,7 @@ class Clipped(NamedTuple):
 
 
 class Units(eqx.Module):
-    r"""$\ell_i=\frac{|\sum F|}{\sqrt{k_i\sum|\nabla g_i|^2}}$, where F are the gradients of the loss, and g has a
-    gradient in $k_i$ of n rounds: the length of the mean $\bar F$ over the root mean square of $|\nabla g_i|$ in those,
-    and $n/k_i$ times more.
+    r"""$\ell_i$ is the length of the loss's mean gradient $\bar F$ over the mean of $|\nabla g_i|$ since its first one.
 
     On boxes, entries are weighed by the distances that their coordinates have gone (`far`), so that those at which a
     decision is pinned do not count. Until the loss has a gradient, it counts as 1.
@@ -38,9 +36,9 @@ class Units(eqx.Module):
 
     loss_gradients: Point  # their sum
     awake: Bool[Array, ""]  # whether the loss has had one
-    squares: Float[Array, " m ..."]  # sum of (grad g)^2, on boxes of each entry
+    sizes: Float[Array, " m ..."]  # sum of |grad g|, on boxes of each entry
     rounds: Float[Array, ""]
-    counted: Float[Array, " m"]  # rounds in which g has a gradient
+    ages: Float[Array, " m"]  # rounds since g had its first gradient
     moves: Float[Array, ""]  # how many there were
     along_loss: Float[Array, ""]  # recent mean of <F, d>^2
     along_constraints: Float[Array, " m"]  # and of <grad g, d>^2
@@ -51,28 +49,29 @@ class Units(eqx.Module):
         zero = jnp.zeros((), tree.dtype(start))
         each = jnp.zeros(problem.constraints, zero.dtype)
         if problem.domain.intervals() is None:
-            squares = each
+            sizes = each
         else:
-            squares = jax.tree.map(lambda leaf: jnp.zeros((each.size, *leaf.shape), leaf.dtype), start)
-        return cls(tree.zeros_like(start), jnp.zeros((), bool), squares, zero, each, zero, zero, each, each)
+            sizes = jax.tree.map(lambda leaf: jnp.zeros((each.size, *leaf.shape), leaf.dtype), start)
+        return cls(tree.zeros_like(start), jnp.zeros((), bool), sizes, zero, each, zero, zero, each, each)
 
     def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, overspent, keep):
         """(the units, whether the loss has just got its first gradient, the length of F's mean, the new state)."""
         rounds = keep * self.rounds + 1
         loss_gradients = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
         loss_gradients = domain.truncate(loss_gradients)
-        counted = keep * self.counted + (of_constraints.length > 0).astype(rounds.dtype)
+        seen = (of_constraints.length > 0) | (self.ages > 0)
+        ages = keep * self.ages + seen.astype(rounds.dtype)
         length = tree.norm(loss_gradients)
         awake = self.awake | (length > 0)
         if domain.intervals() is None:
-            squares = keep * self.squares + (of_constraints.factor * of_constraints.length) ** 2
-            above, below = length, squares
+            sizes = keep * self.sizes + of_constraints.factor * of_constraints.length
+            above, below = length, sizes
         else:
             new = jax.vmap(tree.scale)(of_constraints.factor, of_constraints.gradient)
-            squares = jax.tree.map(lambda old, new: keep * old + new**2, self.squares, new)
+            sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), self.sizes, new)
             above = tree.norm(jax.tree.map(jnp.multiply, far, loss_gradients))
-            below = jax.vmap(lambda each: tree.dot(jax.tree.map(jnp.square, far), each))(squares)
-        plain = ratio(jnp.where(awake, above, 1), jnp.sqrt(counted * below))
+            below = jax.vmap(lambda each: tree.norm(jax.tree.map(jnp.multiply, far, each)))(sizes)
+        plain = ratio(jnp.where(awake, above / rounds, 1) * ages, below)
 
         breaks_even = jnp.sqrt(ratio(self.along_loss, self.along_constraints))
         beyond = jnp.clip(overspent - _BEYOND, 0, 1)
@@ -83,7 +82,7 @@ class Units(eqx.Module):
         moves, along_loss, along_constraints = jax.tree.map(
             lambda sum_: jnp.where(wakes, 0, sum_), (moves, along_loss, along_constraints)
         )
-        state = Units(loss_gradients, awake, squares, rounds, counted, moves, along_loss, along_constraints, growth)
+        state = Units(loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_constraints, growth)
         return unit, wakes, length / rounds, state
 
     def moved(self, move: Point, of_constraints: Clipped) -> "Units":

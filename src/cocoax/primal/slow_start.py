@@ -40,8 +40,9 @@ class SlowStart(AbstractStep):
     r"""Distance over weighted gradients, from a distance that is too small rather than too large.
 
     $\eta_t = \bar r_t^2\left(2\sum_{s\le t}\bar r_s^2\|\nabla_s\|^2\right)^{-1/2}$, where $\bar r_t$ is at least the
-    largest distance from the start so far. It begins at `first` times the diameter and doubles each round, up to `most`
-    times the diameter. With $A=\sum\langle\nabla_s,x_s-x_1\rangle$ and $B$ the sum of its squared terms: if
+    largest distance from the start so far. It begins at `first` times the diameter and doubles, up to `most` times
+    the diameter, in rounds in which being farther from the start did not cost: $\langle\nabla_t,x_t-x_1\rangle\le0$.
+    With $A=\sum\langle\nabla_s,x_s-x_1\rangle$ and $B$ the sum of its squared terms: if
     $A>1.5\sqrt B$, growing did not pay; then $\bar r$ goes back to its value where A was lowest, earlier $\bar r_s$
     shrink in proportion, and the target is taken back by as much as leads x to that distance. After k such stops,
     doubling goes on once $-A>2^k\sqrt B$. Stops and resumptions begin A and B anew. Where the set is a product of
@@ -106,7 +107,7 @@ class SlowStart(AbstractStep):
         def grown(width, far, good, total, length, distance):
             total = keep * jnp.where(stop, total * ratio(good, far) ** 2, total)
             doubled = jnp.maximum(far, jnp.minimum(2 * far, self.most.astype(far.dtype) * width))
-            grows = growing & (total > 0) & (length > 0)
+            grows = growing & (total > 0) & (length > 0) & (cost_now <= 0)
             far = jnp.where(stop, good, jnp.maximum(jnp.where(grows, doubled, far), distance))
             total = total + (far * length) ** 2
             return far, jnp.where(resume, far, good), total, ratio(far**2, jnp.sqrt(2 * total))
