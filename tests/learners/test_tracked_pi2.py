@@ -138,3 +138,24 @@ def test_outliers_that_cancel_cost_no_more_than_few_rounds(sign):
         return game.loss.sum() - 2000 * 0.3675 + 2.1 * max(game.constraint.sum(), 0)
 
     assert score(noise + outliers) <= score(noise) + 20 * 2.1 * 0.7
+
+
+def test_roots_on_a_box_have_infinite_gradients_and_are_played():
+    problem = cx.Problem(Box(jnp.zeros(3), jnp.ones(3)), lambda x, r: r @ x - 0.1 * jnp.sum(jnp.sqrt(x)))
+    rounds = np.random.default_rng(0).normal(1, size=(100, 3))
+    game = cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0))
+    assert game.bad_round == -1 and np.all(game.decision < 0.3)
+
+
+def test_a_loss_that_wakes_late_on_a_box_is_played_alike_in_all_units():
+    def play(size):
+        box = Box(-size * jnp.ones(3), size * jnp.ones(3))
+        loss, constraint = lambda x, r: r * jnp.sum((x / size - 0.5) ** 2), lambda x, r: x.sum() / size - 0.6
+        game = cx.play(cx.Problem(box, loss, constraint), cx.learners.Auto(), AWAKE, key=jax.random.key(0))
+        return np.asarray(game.decision) / size
+
+    np.testing.assert_array_equal(play(2.0**10), play(1.0))
+    np.testing.assert_allclose(play(1.0), np.full(3, 0.2), atol=0.01)
+
+
+AWAKE = jnp.where(jnp.arange(100) < 20, 0.0, 1.0)

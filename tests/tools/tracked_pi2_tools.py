@@ -146,5 +146,5 @@ def play(domain: tools.Set, start, widths, rounds, curvatures, memory, entropic)
         record.plays.append(played)
         record.multipliers.append(u)
         record.boosts.append(boost)
-    record.grown = units.grown
+    record.grown = bool(units.grown)
     return record

@@ -1,5 +1,6 @@
 """The learner for those who know no constants: `Auto`."""
 
+import functools
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -123,8 +124,9 @@ class TrackedPI2(AbstractLearner):
         loss, values = problem.values(played, round)
         gradients = problem.gradients(played, round)
         keep = discount(self.memory, loss.dtype)
-        of_loss, loss_cap = _clipped(domain.tangent(gradients[0]), keep * state.caps[0])
-        of_constraints, caps = jax.vmap(_clipped)(jax.vmap(domain.tangent)(gradients[1]), keep * state.caps[1])
+        clip = functools.partial(_clipped, domain)
+        of_loss, loss_cap = clip(gradients[0], keep * state.caps[0])
+        of_constraints, caps = jax.vmap(clip)(gradients[1], keep * state.caps[1])
         clips = of_loss.factor, of_constraints.factor
 
         overspent = self.dual.overspent(state.control)
@@ -204,9 +206,13 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _clipped(gradient: Point, cap) -> tuple[Clipped, Float[Array, ""]]:
-    """The gradient with a factor that makes it no longer than the longest before, and how long the next one may be:
-    at most twice as long."""
+def _clipped(domain, gradient: Point, cap) -> tuple[Clipped, Float[Array, ""]]:
+    """The gradient's tangent with a factor that makes it no longer than the longest before, and how long the next one
+    may be: at most twice as long. Infinite entries, as those of a root at 0, count as that long."""
+    if not tree.is_element(gradient):
+        finite = jnp.where(cap > 0, cap, 1)
+        gradient = jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * finite, x), gradient)
+    gradient = domain.tangent(gradient)
     length = tree.norm(gradient)
     most = jnp.where(cap > 0, cap, length)
     factor = jnp.where(length > most, ratio(most, length), 1)

@@ -55,7 +55,7 @@ class Units(eqx.Module):
         return cls(tree.zeros_like(start), jnp.zeros((), bool), sizes, zero, each, zero, zero, each, each)
 
     def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, overspent, keep):
-        """(the units, whether the loss has just got its first gradient, the length of F's mean, the new state)."""
+        """(the units, whether the loss has just got its first gradient, and how large that is, the new state)."""
         rounds = keep * self.rounds + 1
         loss_gradients = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
         loss_gradients = domain.truncate(loss_gradients)
@@ -65,13 +65,14 @@ class Units(eqx.Module):
         awake = self.awake | (length > 0)
         if domain.intervals() is None:
             sizes = keep * self.sizes + of_constraints.factor * of_constraints.length
-            above, below = length, sizes
+            above, below, asleep = length, sizes, jnp.ones_like(length)
         else:
             new = jax.vmap(tree.scale)(of_constraints.factor, of_constraints.gradient)
             sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), self.sizes, new)
             above = tree.norm(jax.tree.map(jnp.multiply, far, loss_gradients))
             below = jax.vmap(lambda each: tree.norm(jax.tree.map(jnp.multiply, far, each)))(sizes)
-        plain = ratio(jnp.where(awake, above / rounds, 1) * ages, below)
+            asleep = tree.norm(far)
+        plain = ratio(jnp.where(awake, above / rounds, asleep) * ages, below)
 
         breaks_even = jnp.sqrt(ratio(self.along_loss, self.along_constraints))
         beyond = jnp.clip(overspent - _BEYOND, 0, 1)
@@ -83,7 +84,7 @@ class Units(eqx.Module):
             lambda sum_: jnp.where(wakes, 0, sum_), (moves, along_loss, along_constraints)
         )
         state = Units(loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_constraints, growth)
-        return unit, wakes, length / rounds, state
+        return unit, wakes, ratio(above / rounds, asleep), state
 
     def moved(self, move: Point, of_constraints: Clipped) -> "Units":
         """After a move of the decision: the slopes along it join their means."""
