@@ -40,7 +40,7 @@ def a_round(number):
 
 
 def session(path, name):
-    learner = cx.learners.Auto() if name == "closed" else cx.learners.Stay()
+    learner = cx.learners.TrackedPI() if name == "closed" else cx.learners.Stay()
     return cx.Session(problem(), learner, path, key=jax.random.key(0), **OPTIONS[name])
 
 
@@ -95,7 +95,7 @@ def _learners():
     plain = [
         *(
             [
-                "Auto",
+                "TrackedPI",
                 "TrackedPI",
                 "Stay",
                 "DPP",
@@ -132,7 +132,7 @@ def _learners():
     return [
         *(getattr(learners, name)() for name in plain),
         *(learners.Castiglioni(0.1), learners.FWCSOA(0.1), learners.Anytime(learners.PDOGD())),
-        learners.Capped(learners.Auto(), safe=[0.0, 0.0], limit=0.5, bound=2.0),
+        learners.Capped(learners.TrackedPI(), safe=[0.0, 0.0], limit=0.5, bound=2.0),
         learners.PrimalDual(p.Tracked(), cx.dual.PI()),
         *(learners.Blocks(getattr(p, name)()) for name in primal),
         learners.PrimalDual(p.OGD(), cx.dual.VirtualQueue()),
