@@ -89,6 +89,7 @@ def test_a_limit_on_movement_has_a_price_although_it_has_no_gradient_at_rest(len
     np.testing.assert_allclose(Comparator.path(problem, costs, path).price, [expected])
     best = cx.hindsight(problem, costs)  # at a corner, to which there is one way only
     np.testing.assert_allclose(best.price, [expected], rtol=1e-4)
-    jumps = cx.play(problem, cx.learners.Auto(), costs, key=KEY)
+    jumps = cx.play(problem, cx.learners.TrackedPI(), costs, key=KEY)  # which knows nothing of movement
     charged = jumps.score(best) - jumps.regret(best)
     np.testing.assert_allclose(charged, best.price[0] * jumps.violation()[:, 0].clip(0))
+    assert charged.max() > 0

@@ -96,6 +96,7 @@ def ascent(primal):
 
 LEARNERS = {
     "Auto": cx.learners.Auto(),
+    "TrackedPI": cx.learners.TrackedPI(),
     "Tracked": ascent(cx.primal.Tracked()),
     "OCG": ascent(cx.primal.OCG()),
     "OFW": ascent(cx.primal.OFW()),
@@ -130,12 +131,12 @@ def test_decisions_are_those_of_the_dense_learner(learner):
     np.testing.assert_allclose(game.constraint, dense.constraint, atol=1e-7)
 
 
-def test_auto_with_too_small_a_rank_stays_in_the_ball_and_knows_its_error():
-    game = cx.play(problem(4), cx.learners.Auto(), DATA, key=KEY, keep_decisions=True)
+def test_version_1_with_too_small_a_rank_stays_in_the_ball_and_knows_its_error():
+    game = cx.play(problem(4), cx.learners.TrackedPI(), DATA, key=KEY, keep_decisions=True)
     norms = [np.linalg.norm(x, "nuc") for x in np.asarray(all_written(game.decisions))]
     assert RADIUS * 0.8 < max(norms) <= RADIUS * (1 + 1e-9)
     assert 1e-3 < float(game.decision.error) < 1
-    assert game.loss[-1] < 1.1 * dense_game("Auto").loss[-1]
+    assert game.loss[-1] < 1.1 * dense_game("TrackedPI").loss[-1]
 
 
 @pytest.mark.parametrize("weight", [None, 0.7])
