@@ -81,7 +81,7 @@ def test_a_limit_on_movement_has_a_price_although_it_has_no_gradient_at_rest(len
     costs = jnp.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
     norms = {"l1": lambda step: 0.5 * jnp.abs(step).sum(), "l2": jnp.linalg.norm}
     problem = cx.Problem(
-        cx.domains.ProbabilitySimplex(2), jnp.vdot, lambda x, r, previous: norms[length](x - previous) - 0.1
+        cx.domains.ProbabilitySimplex(2), jnp.vdot, lambda x, r, previous: norms[length](x - previous) - 0.01
     )
     expected = (2.0 / 2) ** 0.5 / slope / 10  # mean squares of the costs within the hull: 1/2, 1/2 and 2
     inside, path = jnp.array([0.25, 0.75]), jnp.array([[0.5, 0.5], [0.25, 0.75], [0.75, 0.25]])
