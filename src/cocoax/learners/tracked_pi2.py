@@ -112,7 +112,7 @@ class TrackedPI2(AbstractLearner):
             zero,
             (zero, jnp.zeros(problem.constraints, zero.dtype)),
             Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
-            start if problem.has_movement or _is_small(start) else None,
+            start if problem.has_movement or _is_of_vectors(start) else None,
         )
 
     def decision(self, state):
@@ -177,7 +177,7 @@ class TrackedPI2(AbstractLearner):
         return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=2, finite=finite))
 
 
-def _is_small(point: Point) -> bool:
+def _is_of_vectors(point: Point) -> bool:
     """Whether it is made of vectors: of matrices, no second copy is kept."""
     return not tree.is_element(point) and all(jnp.ndim(leaf) <= 1 for leaf in jax.tree.leaves(point))
 

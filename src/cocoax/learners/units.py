@@ -78,12 +78,12 @@ class Units(eqx.Module):
         beyond = jnp.clip(overspent - _BEYOND, 0, 1)
         growth = self.growth + jnp.where(beyond > 0, 0.3 * beyond, -2 * self.growth / rounds)
         unit = jnp.maximum(plain, jnp.minimum(breaks_even, plain * 2 ** jnp.minimum(growth, 60)))
-        moves, along_loss, along_constraints = self.moves, self.along_loss, self.along_constraints
         wakes = awake & ~self.awake
-        moves, along_loss, along_constraints = jax.tree.map(
-            lambda sum_: jnp.where(wakes, 0, sum_), (moves, along_loss, along_constraints)
-        )
-        state = Units(loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_constraints, growth)
+        means = self.moves, self.along_loss, self.along_constraints
+        moves, along_loss, along_each = (
+            jnp.where(wakes, 0, mean) for mean in means
+        )  # what was seen while the loss slept has another unit
+        state = Units(loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_each, growth)
         return unit, wakes, ratio(above / rounds, asleep), state
 
     def moved(self, move: Point, of_constraints: Clipped) -> "Units":
