@@ -167,9 +167,14 @@ def test_minimize_refuses_a_problem_with_requests():
         cx.minimize(problem(True), Recorded(DATA), horizon=ROUNDS, key=KEY)
 
 
-def test_a_session_refuses_a_problem_with_requests():
-    with pytest.raises(cx.SessionError, match=r"^a session decides before its round is seen; leave out"):
-        cx.Session(problem(True), Informed(), key=KEY)
+def test_learners_that_mix_vertices_refuse_integral_decisions():
+    one_answer = cx.Problem(ProbabilitySimplex(ARMS), lambda x, r: jnp.vdot(r["cost"], x), integral=True, request=True)
+    auto = learners.Auto()
+    for start in (lambda: cx.play(one_answer, auto, DATA, key=KEY), lambda: cx.Session(one_answer, auto, key=KEY)):
+        with pytest.raises(cx.LearnerError, match=r"mixes vertices, but Problem\(integral=True\) needs one vertex"):
+            start()
+    with pytest.raises(cx.ProblemError, match=r"^integral must be True or False"):
+        cx.Problem(ProbabilitySimplex(ARMS), jnp.vdot, integral=1)
 
 
 @pytest.mark.parametrize("request_", [None, 1, (), "", ("cost", 2), {"cost": True}], ids=str)

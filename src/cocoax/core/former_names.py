@@ -80,7 +80,7 @@ _FORMER_CLASSES = {
     "cocoax.primal.base.RoundBounds": "Scale",
 }
 _ADDED = {
-    "cocoax.problem.problem.Problem": {"request": False, "previous": None}
+    "cocoax.problem.problem.Problem": {"request": False, "integral": False, "previous": None}
 }  # fields that came later, and what they were before
 
 

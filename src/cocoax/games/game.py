@@ -154,6 +154,8 @@ class Game(eqx.Module):
         if self.loss.ndim > 1:
             raise ProblemError("a point as comparator works for one game; for a batch give a batch of comparators")
         like = self.average if self.decision is None else self.decision  # with requests, the next one is not known
+        if like is None and self.problem is not None:  # in a session
+            like = self.problem.domain.start()
         if tree.is_element(like) and not (tree.is_element(comparator) and comparator.is_like(like)):
             raise ProblemError(
                 "comparator must be a matrix of the domain, as its element(...) makes them, or a decision"

@@ -127,6 +127,11 @@ class AbstractLearner(eqx.Module):
         """Whether decisions may be factored matrices: the learner has vector arithmetic for them, and no other."""
         return False
 
+    @property
+    def integral(self) -> bool:
+        """Whether every decision is a vertex of the domain, where loss and constraint are linear in the decision."""
+        return False
+
     def check(self, problem: Problem) -> None:
         """Raise, in one sentence, if what is known before a game shows that this learner cannot play the problem."""
 
@@ -136,7 +141,12 @@ class AbstractLearner(eqx.Module):
 
 
 def check_form(problem: Problem, learner: AbstractLearner) -> None:
-    """Raise if decisions are not written down, and the learner would have to."""
+    """Raise if the learner's decisions cannot have the form that the problem needs: factored matrices, vertices."""
+    if problem.integral and not learner.integral:
+        raise LearnerError(
+            f"{type(learner).__name__} mixes vertices, but Problem(integral=True) needs one vertex; choose "
+            "learners.AutoPrice()"
+        )
     start = problem.domain.start()
     if not any(map(tree.is_element, jax.tree.leaves(start, is_leaf=tree.is_element))):
         return

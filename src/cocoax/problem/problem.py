@@ -40,6 +40,8 @@ class Problem(eqx.Module):
       the latter has them along a leading axis. With movement: the gradient for a decision that stays.
     - `request`: what of a round is seen before the decision: nothing (`False`), all of it (`True`), or the fields with
       these names, of rounds that are dicts. Learners that decide before a round is seen ignore it.
+    - `integral`: whether every decision must be a vertex of the domain (one answer, one path). Learners that mix
+      vertices then refuse to play.
 
     >>> import jax.numpy as jnp
     >>> import cocoax as cx
@@ -62,6 +64,7 @@ class Problem(eqx.Module):
     regularity: tuple[Regularity, ...]
     names: tuple[str, ...] = eqx.field(static=True)
     request: bool | tuple[str, ...] = eqx.field(static=True)
+    integral: bool = eqx.field(static=True)
     previous: Point | None  # the decision of the round before, where that is known: see `after`
 
     def __init__(
@@ -75,6 +78,7 @@ class Problem(eqx.Module):
         loss_grad: Callable | None = None,
         constraint_grad: Callable | None = None,
         request: bool | str | Sequence[str] = False,
+        integral: bool = False,
     ):
         needed = "domain must be one of cocoax.domains, or made by domains.from_lmo"
         self.domain = check.instance(domain, AbstractDomain, ProblemError, needed)
@@ -87,6 +91,9 @@ class Problem(eqx.Module):
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
         self.names = () if constraint is None else _names(constraints)
         self.request = _fields(request)
+        if not isinstance(integral, bool):
+            raise ProblemError(f"integral must be True or False, got {check.described(integral)}")
+        self.integral = integral
         self.previous = None
 
     @property

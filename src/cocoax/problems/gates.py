@@ -70,6 +70,7 @@ def wrapped(who: str, instance: Instance, extra: Callable, loss: Callable, const
         None if old.constraint is None else constraint(old.constraint),
         constraints=old.names or 1,
         request=old.request,
+        integral=old.integral,
     )
     return Instance(problem, Wrapped(instance.environment, extra), None, None)
 

@@ -103,6 +103,7 @@ def rescaled(instance: Instance, *, loss: Any = 1.0, constraint: Any = 1.0, geom
         constraints=old.names or 1,
         regularity=[_regularity(one, units) for one in old.regularity],
         request=old.request,
+        integral=old.integral,
     )
     expected = instance.expected_constraint
     return _Rescaled(
@@ -178,5 +179,6 @@ def waking(instance: Instance, *, after: int) -> Instance:
         constraints=old.names,
         regularity=old.regularity,
         request=old.request,
+        integral=old.integral,
     )
     return Instance(problem, _Sleeping(instance.environment, jnp.asarray(after, jnp.int32)), None, None)

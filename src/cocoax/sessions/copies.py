@@ -7,7 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import CocoaxError, SessionError
-from .step import compiled_step
+from . import packing
+from .schema import RoundSchema
+from .step import compiled_decision, compiled_step
+from .storage.database import checksum
 from .storage.events import DECIDED, SKIPPED, Event
 from .totals import RunningTotals
 
@@ -19,6 +22,7 @@ class Ticket(NamedTuple):
     version: int  # how many rounds that copy had observed before
     number: int  # how many tickets were given before
     decision: Any
+    request: Any = None  # what was seen of the round, if the problem has requests
 
 
 class LearnerCopies:
@@ -29,6 +33,8 @@ class LearnerCopies:
         self._constants, structure = jax.tree.flatten((problem, learner))
         self._structure = jax.tree.structure(states[0])
         self._step = compiled_step(structure, self._structure)
+        self._decide = compiled_decision(structure, self._structure)
+        self.request_schema: RoundSchema | None = None  # fixed by the first request
         self.states = [[jnp.asarray(leaf) for leaf in jax.tree.leaves(state)] for state in states]
         self.decisions = [jax.tree.map(jnp.asarray, learner.decision(state)) for state in states]
         self.pending, self.expires = pending, expires
@@ -47,28 +53,46 @@ class LearnerCopies:
             return self.tickets
         return {name: ticket for name, ticket in self.tickets.items() if ticket.number > self.given - self.expires}
 
-    def give(self, name: str) -> Event:
-        """Take a decision of the copy with the fewest pending tickets."""
+    def give(self, name: str, request: Any = None) -> Event:
+        """Take a decision of the copy with the fewest pending tickets; with requests, the decision for this one."""
         self.tickets = dict(self.live())
         busy = [ticket.which for ticket in self.tickets.values()]
         which = min(range(len(self.states)), key=busy.count)
-        self.tickets[name] = Ticket(which, self.versions[which], self.given, self.decisions[which])
+        decision, data, mark = self.decisions[which], None, None
+        if self.problem.has_requests:
+            decision = self._decision_for(which, request)
+            data, mark = packing.pack(request), checksum(packing.pack(decision))
+        self.tickets[name] = Ticket(which, self.versions[which], self.given, decision, request)
         self.given += 1
-        return Event(DECIDED, name, None, None, None)
+        return Event(DECIDED, name, data, None, mark)
+
+    def _decision_for(self, which, request):
+        try:
+            decision = self._decide(self._constants, self.states[which], request)
+        except CocoaxError:
+            raise
+        except Exception as error:  # of any kind: users write the loss
+            raise SessionError(
+                f"no decision can be taken for this request ({_first_line(error)}); correct it"
+            ) from error
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(decision)):
+            raise SessionError("the decision for this request is not finite, although its data are; correct it")
+        return decision
 
     def observe(self, name: str | None, round, played) -> np.ndarray:
         """Learn from a round; returns its outcome (see `step.figures`). A refused round changes nothing."""
         which = 0 if name is None else self.tickets[name].which
-        if name is not None and played is None and self.tickets[name].version != self.versions[which]:
-            played = self.tickets[name].decision  # the copy learned from other rounds since then
+        if name is not None and played is None:
+            ticket = self.tickets[name]
+            if self.problem.has_requests or ticket.version != self.versions[which]:
+                played = ticket.decision  # the state does not hold it, or learned from other rounds since then
         try:
             state, decision, outcome = self._step(self._constants, self.states[which], round, played)
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
-            text = f"{type(error).__name__}: {error}".split("\n")[0]
             raise SessionError(
-                f"the loss or a constraint failed on this round ({text}); correct it or leave it out"
+                f"the loss or a constraint failed on this round ({_first_line(error)}); correct it or leave it out"
             ) from error
         outcome = np.asarray(outcome).astype(np.float64)
         if not outcome[-3]:
@@ -117,7 +141,9 @@ class LearnerCopies:
         return {"tickets": tickets, "given": self.given, "versions": self.versions}
 
     def arrays(self):
-        return self.states, self.decisions, [ticket.decision for ticket in self.tickets.values()], self.totals.arrays
+        tickets = self.tickets.values()
+        decisions, requests = [ticket.decision for ticket in tickets], [ticket.request for ticket in tickets]
+        return self.states, self.decisions, decisions, requests, self.totals.arrays
 
     def arrays_like(self, notes: dict):
         """Arrays of the shapes that belong to notes, which are not trusted; ValueError if the notes cannot be."""
@@ -127,16 +153,22 @@ class LearnerCopies:
                 good = all(type(number) is int for number in numbers) and len(versions) == len(self.states)
                 good = good and all(len(ticket) == 4 and isinstance(ticket[0], str) for ticket in tickets)
                 if good and all(0 <= copy < len(self.states) for _, copy, _, _ in tickets):
-                    return self.states, self.decisions, [self.decisions[0]] * len(tickets), self.totals.arrays
+                    request = None if self.request_schema is None else self.request_schema.like
+                    decisions, requests = [self.decisions[0]] * len(tickets), [request] * len(tickets)
+                    return self.states, self.decisions, decisions, requests, self.totals.arrays
         raise ValueError("not the notes of a session")
 
     def restore(self, notes: dict, arrays):
-        self.states, self.decisions, decisions, self.totals.arrays = arrays
+        self.states, self.decisions, decisions, requests, self.totals.arrays = arrays
         self.given, self.versions = notes["given"], notes["versions"]
         self.tickets = {
-            name: Ticket(which, version, number, decision)
-            for (name, which, version, number), decision in zip(notes["tickets"], decisions)
+            name: Ticket(which, version, number, decision, request)
+            for (name, which, version, number), decision, request in zip(notes["tickets"], decisions, requests)
         }
+
+
+def _first_line(error) -> str:
+    return f"{type(error).__name__}: {error}".split("\n")[0]
 
 
 def _twin(instance):

@@ -48,7 +48,7 @@ class DurableState:
             raise SessionError(self._closed)
         last = self._journal.last
         try:
-            self._journal.append(events, None if self.schema or schema is None else {"round": schema.json})
+            self._journal.append(events, self._new_facts(copies, schema))
             self.copies, self.schema = copies, self.schema or schema
         except BaseException:
             if not self._journal.take_back(last):
@@ -59,6 +59,13 @@ class DurableState:
         last_try = max(self._last_snapshot, self._failed_snapshot)
         if self.path is not None and self._journal.last - last_try >= self._snapshot_every:
             self._try_snapshot()
+
+    def _new_facts(self, copies, schema) -> dict | None:
+        """The schemas that these events fix."""
+        facts = {} if self.schema or schema is None else {"round": schema.json}
+        if copies.request_schema is not None and self.copies.request_schema is None:
+            facts["request"] = copies.request_schema.json
+        return facts or None
 
     def _try_snapshot(self):
         try:

@@ -27,7 +27,7 @@ def game_of(events: Iterable[Event], copies: LearnerCopies, schema: RoundSchema 
     return Game.of(
         outcome_of(np.frombuffer(b"".join(outcomes)).reshape(-1, figures(constraints)), constraints),
         copies.problem.names,
-        decision=copies.decisions[0],
+        decision=None if copies.problem.has_requests else copies.decisions[0],
         rounds=jax.tree.map(lambda *leaves: np.stack(leaves), *data) if keep_rounds else None,
         state=copies.state(),
         problem=copies.problem if keep_rounds else None,

@@ -40,10 +40,15 @@ def signature(problem: Problem, learner: AbstractLearner, states, settings: dict
         "decision": packing.outline(learner.decision(states[0])),
         "constraints": list(problem.names),
         **fingerprints,
-        "settings": settings,
+        "settings": settings | ({"request": listed(problem.request)} if problem.has_requests else {}),
         "x64": bool(jax.config.read("jax_enable_x64")),
         "state": packing.outline(states[0]),
     }
+
+
+def listed(request):
+    """As JSON has it."""
+    return list(request) if isinstance(request, tuple) else request
 
 
 def _names(part) -> str:
@@ -97,8 +102,8 @@ def compare(recorded: dict, current: dict, path):
                 f"{path} was recorded with another {name} of the same name, {now[0]}: its numbers or its code have "
                 f"changed; open it with those, {deliberate}"
             )
-    for name, now in current["settings"].items():
-        before = recorded["settings"].get(name)
+    for name in {**current["settings"], **recorded["settings"]}:
+        before, now = (settings.get(name) for settings in (recorded["settings"], current["settings"]))
         if before != now:
             raise SessionError(f"{path} has {name}={before}, this is {name}={now}; give that, {deliberate}")
     if recorded["state"] != current["state"]:

@@ -32,7 +32,7 @@ def create_or_recover(journal: Journal, copies: LearnerCopies, signature: dict) 
         journal.create({"signature": signature}, copies.notes(), packing.pack(copies.arrays()))
         return None, 0
     identity.compare(journal.fact("signature"), signature, journal.path)
-    schema = recorded_schema(journal)
+    schema, copies.request_schema = recorded_schema(journal), recorded_schema(journal, "request")
     snapshot = _restore_snapshot(journal, copies)
     for event in journal.follow(largest_field(schema, copies)):
         if play_event(copies, schema, event) != event.outcome:
@@ -81,8 +81,7 @@ def play_event(copies: LearnerCopies, schema: RoundSchema | None, event: Event) 
     if event.kind != DECIDED and event.ticket is not None and event.ticket not in copies.tickets:
         raise Damaged("a ticket that was never given")
     if event.kind == DECIDED and event.ticket is not None:
-        copies.give(event.ticket)
-        return None
+        return copies.give(event.ticket, _request(copies, event)).outcome
     if event.kind == SKIPPED and event.ticket is not None:
         copies.skip(event.ticket)
         return None
@@ -96,18 +95,30 @@ def play_event(copies: LearnerCopies, schema: RoundSchema | None, event: Event) 
     return copies.observe(event.ticket, round, played).tobytes()
 
 
-def recorded_schema(journal: Journal) -> RoundSchema | None:
-    json = journal.fact("round")
+def _request(copies, event):
+    if not copies.problem.has_requests:
+        return None
+    if event.round is None or copies.request_schema is None:
+        raise Damaged("a request that is missing")
+    try:
+        return copies.request_schema.unpack(event.round)
+    except ValueError:
+        raise Damaged("a request of another size") from None
+
+
+def recorded_schema(journal: Journal, name: str = "round") -> RoundSchema | None:
+    json = journal.fact(name)
     try:
         return None if json is None else RoundSchema(json)
     except (ValueError, TypeError, RecursionError):
-        raise Damaged("the schema of its rounds") from None
+        raise Damaged(f"the schema of its {name}s") from None
 
 
 def largest_field(schema: RoundSchema | None, copies: LearnerCopies) -> int:
     """The largest size of one field of an event, in bytes."""
     outcome = np.float64().nbytes * figures(copies.constraints)
-    return max(0 if schema is None else schema.size, packing.size_like(copies.decisions[0]), outcome)
+    data = max(0 if one is None else one.size for one in (schema, copies.request_schema))
+    return max(data, packing.size_like(copies.decisions[0]), outcome)
 
 
 def warn(text):

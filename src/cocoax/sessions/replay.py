@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 from ..errors import CocoaxError, SessionError
+from .identity import listed
 from .recovery import largest_field, play_event, recorded_schema, warn
 from .storage.acknowledged import AcknowledgedCounter
 from .storage.database import Damaged
-from .storage.events import OBSERVED, Event
+from .storage.events import DECIDED, OBSERVED, Event
 from .storage.journal import Journal
 
 _BATCH = 1000  # events in one transaction
@@ -52,7 +53,7 @@ def _copied(source):
 
 
 def _replay(old, acknowledged, make_session, source, problem, learner, path, options):
-    settings, schema = _recorded_settings(old), recorded_schema(old)
+    settings, schema = _recorded_settings(old, problem), recorded_schema(old)
     if "state" in options:
         settings.pop("horizon", None)
     session = make_session(problem, learner, path, **settings | options)
@@ -78,19 +79,25 @@ def _discard(session):
                 os.unlink(session.path.with_name(session.path.name + suffix))
 
 
-def _recorded_settings(old) -> dict:
+def _recorded_settings(old, problem) -> dict:
     recorded = old.fact("signature")
     settings = recorded.get("settings") if isinstance(recorded, dict) else None
     if not isinstance(settings, dict):
         raise Damaged("its signature")
+    request = listed(problem.request) if problem.has_requests else None
+    before = settings.get("request")
+    if before != request and (before is not None or settings.get("pending")):  # without a ticket, a round is all
+        raise SessionError(f"that session has request={before}, this problem has request={request}; give that")
     return {name: settings.get(name) for name in ((*_LATE, "horizon") if settings.get("pending") else ("horizon",))}
 
 
 def _play_all(old, schema, durable, source):
-    events = _readable(old, largest_field(schema, durable.copies), source)
+    requests = recorded_schema(old, "request")
+    events = _readable(old, max(largest_field(one, durable.copies) for one in (schema, requests)), source)
     start = last_print = time.monotonic()
     while batch := list(itertools.islice(events, _BATCH)):
         copies = durable.copies.copy()
+        copies.request_schema = requests
         durable.commit(copies, [_play_again(copies, event, schema) for event in batch], schema)
         if time.monotonic() - last_print > 2:
             last_print = time.monotonic()
@@ -105,7 +112,8 @@ def _readable(old, size, source):
 
 
 def _play_again(copies, event, schema) -> Event:
-    if event.kind == OBSERVED and event.round is None:
+    is_data = event.kind == OBSERVED or (event.kind == DECIDED and copies.problem.has_requests)
+    if is_data and event.round is None:
         raise SessionError("rounds of that session were forgotten; start a new one, with its state as state=")
     try:
         return event._replace(outcome=play_event(copies, schema, event))

@@ -22,11 +22,11 @@ class RoundSchema:
     def __init__(self, json):
         _count(json, [_MOST_NODES], _DEEPEST)
         self.json = json
-        self._like = _example(json)
-        self.size = packing.size_like(self._like)  # in bytes
+        self.like = _example(json)  # a tree of this schema
+        self.size = packing.size_like(self.like)  # in bytes
         self._fields = None  # for the usual case, a flat dict of arrays
-        if isinstance(self._like, dict) and all(isinstance(part, np.ndarray) for part in self._like.values()):
-            self._fields = {key: (part.dtype, part.shape) for key, part in self._like.items()}
+        if isinstance(self.like, dict) and all(isinstance(part, np.ndarray) for part in self.like.values()):
+            self._fields = {key: (part.dtype, part.shape) for key, part in self.like.items()}
 
     @classmethod
     def of(cls, tree, name) -> "RoundSchema":
@@ -47,7 +47,7 @@ class RoundSchema:
 
     def unpack(self, data: bytes) -> Any:
         """The inverse of `packing.pack`."""
-        return packing.unpack_like(self._like, data)
+        return packing.unpack_like(self.like, data)
 
 
 def _fast_copy(leaf, dtype, shape) -> np.ndarray | None:

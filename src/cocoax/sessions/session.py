@@ -23,6 +23,7 @@ from .durable import DurableState
 from .history import game_of, rows_of
 from .identity import signature
 from .replay import replay
+from .requests import OPEN, cast_request, check_same, whole_round
 from .schema import RoundSchema
 from .step import outcome_of
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
@@ -79,8 +80,6 @@ class Session:
     ):
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
-        if problem.has_requests:
-            raise SessionError("a session decides before its round is seen; leave out Problem(request=...)")
         if problem.has_movement and pending:
             raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
         self.path = None if path is None else as_file(path)
@@ -110,7 +109,12 @@ class Session:
     @property
     def pending(self) -> tuple[str, ...]:
         """The tickets whose rounds are not observed yet."""
-        return tuple(self._copies.tickets)
+        return tuple(name for name in self._copies.tickets if name != OPEN)
+
+    @property
+    def request(self) -> Round | None:
+        """The request that was decided last and whose round is not observed yet, in a session without `pending`."""
+        return to_numpy(self._copies.tickets[OPEN].request) if OPEN in self._copies.tickets else None
 
     @property
     def state(self) -> Any:
@@ -129,8 +133,12 @@ class Session:
             "loosen it, or ask regret() for a proof"
         )
 
-    def decide(self, ticket: str | None = None) -> Point:
+    def decide(self, request: Round | str | None = None, *, ticket: str | None = None) -> Point:
         """The decision of the next round, in NumPy; the same until that round is observed.
+
+        `request` is what is seen of the round already, if the problem has requests (`Problem(request=...)`). It is on
+        disk when this returns; the same request gets the same decision, and the next one has to wait until the round
+        is observed or skipped. Without requests, the first argument may be the ticket.
 
         With `pending`, the decision of the round with the name `ticket`. A pending ticket gets its old decision, so a
         call can be repeated if its answer was lost. Without a name, each call is a new round, named by its number;
@@ -139,22 +147,41 @@ class Session:
         with self._lock:
             self._durable.check_usable()
             self._copies.check_horizon()
+            has_requests = self._copies.problem.has_requests
+            if request is not None and not has_requests:
+                if ticket is not None or not (self._copies.pending or isinstance(request, str)):
+                    raise SessionError("this problem has no requests; give Problem(request=...), or leave it out")
+                request, ticket = None, request  # decide(ticket)
             if not self._copies.pending:
                 if ticket is not None:
                     raise SessionError("tickets are for late feedback; start the session with pending=")
-                return to_numpy(self._copies.decisions[0])
-            name = self._new_name() if ticket is None else checked_ticket(ticket)
+                if not has_requests:
+                    return to_numpy(self._copies.decisions[0])
+            name = self._name(ticket)
             if name not in self._copies.tickets:
-                if len(self._copies.live()) >= self._copies.pending:
-                    raise SessionError(
-                        f"{len(self.pending)} rounds are pending already; observe or skip one, for example "
-                        f"{self.pending[0]!r}, or start with a larger pending="
-                    )
-                if self._durable.last_event_of(name) is not None:
-                    raise SessionError(self._not_pending(name))
+                self._check_new(name)
                 copies = self._copies.copy()
-                self._durable.commit(copies, [copies.give(name)])
+                request = cast_request(copies, self._durable.schema, request) if has_requests else None
+                self._durable.commit(copies, [copies.give(name, request)])
+            elif has_requests:
+                check_same(self._copies, name, request)
             return to_numpy(self._copies.tickets[name].decision)
+
+    def _name(self, ticket) -> str:
+        if not self._copies.pending:
+            return OPEN
+        return self._new_name() if ticket is None else checked_ticket(ticket)
+
+    def _check_new(self, name):
+        if name == OPEN:
+            return
+        if len(self._copies.live()) >= self._copies.pending:
+            raise SessionError(
+                f"{len(self.pending)} rounds are pending already; observe or skip one, for example "
+                f"{self.pending[0]!r}, or start with a larger pending="
+            )
+        if self._durable.last_event_of(name) is not None:
+            raise SessionError(self._not_pending(name))
 
     def _new_name(self):
         number = self._copies.given
@@ -162,10 +189,12 @@ class Session:
             number += 1
         return str(number)
 
-    def observe(self, round: Round, played: Point | None = None, *, ticket: str | None = None) -> Outcome:
+    def observe(self, round: Round = None, played: Point | None = None, *, ticket: str | None = None) -> Outcome:
         """Learn from a round; returns its outcome when the round is durable.
 
-        `played` is the decision that was really played, if that was another one. A refused round changes nothing.
+        The fields of a request that was decided may be left out of `round`; and `round` too, if the request said it
+        all. A round whose request was not decided is observed as if it was. `played` is the decision that was really
+        played, if that was another one. A refused round changes nothing.
         """
         with self._lock:
             return self._observe([(round, played, ticket)], "round")[0]
@@ -183,11 +212,12 @@ class Session:
     def _observe(self, observations, name):
         """Learn on a copy first; then store the events; only then the copy counts."""
         self._durable.check_usable()
-        schema = self._durable.schema or RoundSchema.of(observations[0][0], name.format(0))
+        schema = self._durable.schema
         copies, events, outcomes = self._copies.copy(), [], []
         for number, (round, played, ticket) in enumerate(observations):
             self._check_pending(copies, ticket)
-            round = schema.cast(round, name.format(number))
+            ticket = OPEN if OPEN in copies.tickets else ticket
+            schema, round = whole_round(copies, schema, ticket, round, name.format(number))
             played = None if played is None else self._as_decision(played)
             outcome = copies.observe(ticket, round, played)
             round_data = packing.pack(round) if self._stores_rounds else None
@@ -197,12 +227,15 @@ class Session:
         self._durable.commit(copies, events, schema)
         return outcomes
 
-    def skip(self, ticket: str) -> None:
-        """Give up a ticket: its round will not be observed, and no copy learns from it."""
+    def skip(self, ticket: str | None = None) -> None:
+        """Give up a ticket, or the last request: its round will not be observed, and no copy learns from it."""
         with self._lock:
-            if ticket is None:
+            if ticket is None and OPEN in self._copies.tickets:
+                ticket = OPEN
+            elif ticket is None:
                 raise SessionError("skip needs the ticket of a round; give one of session.pending")
-            self._check_pending(self._copies, ticket)
+            else:
+                self._check_pending(self._copies, ticket)
             copies = self._copies.copy()
             self._durable.commit(copies, [copies.skip(ticket)])
 

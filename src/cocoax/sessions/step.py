@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from ..core import tree
 from ..errors import LearnerError
-from ..games.loop import play_round
+from ..games.loop import decide, play_round
 from ..learners.base import Outcome
 
 
@@ -59,6 +59,18 @@ def compiled_step(structure, of_state):
         return following, decision, jnp.concatenate([jnp.ravel(figure).astype(dtype) for figure in figures])
 
     return step
+
+
+@functools.lru_cache(maxsize=256)
+def compiled_decision(structure, of_state):
+    """`decision(constants, state, request)`, for a (problem, learner) and states of these structures."""
+
+    @jax.jit
+    def decision(constants, leaves, request):
+        problem, learner = jax.tree.unflatten(structure, constants)
+        return decide(problem, learner, jax.tree.unflatten(of_state, leaves), request)
+
+    return decision
 
 
 def _as_before(state, of_state, leaves):

@@ -122,7 +122,7 @@ def _with_round(rounds, t, new):
 
 def _problem_with(problem, **changes) -> Problem:
     """A new problem, equal but for the changes."""
-    fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad", "request")
+    fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad", "request", "integral")
     given = {name: getattr(problem, name) for name in fields}
     return Problem(**({**given, "constraints": problem.names or 1} | changes))
 
