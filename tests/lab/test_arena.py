@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
+from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax import Comparator, cli, learners, problems
@@ -52,7 +53,20 @@ def test_there_are_enough_problems_of_every_kind():
     assert all(tuned_horizon(name) in each for name, each in arena.HORIZONS.items())
 
 
-@pytest.mark.parametrize("name", arena.ARENA)
+# One of each kind of version 1; of each other kind, tests/problems/test_mean_problems.py asks the same
+ONE_OF_EACH = ["completion, binding", "linear, 3 constraints", "quadratic, adversarial", "pacing, prices double"]
+ONE_OF_EACH += [
+    "portfolio",
+    "shortest path",
+    "l1 regression",
+    "l1 regression, absolute",
+    "group sparsity",
+    "online PCA",
+]
+ONE_OF_EACH += ["never binds", "wakes late", "units of 1e-3"]
+
+
+@pytest.mark.parametrize("name", slow_but(ONE_OF_EACH, arena.ARENA))
 def test_every_problem_has_a_certified_comparator_and_something_to_learn(name):
     made, best = drawn(name)
     domain = made.problem.domain

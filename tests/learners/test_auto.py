@@ -10,6 +10,7 @@ import pytest
 import tracking_tools as tools
 from jaxtyping import Array, Float
 from quadratic_tools import Constraint, Loss, functions, some_rounds
+from slow_tools import slow_but
 from tracking_tools import over
 
 import cocoax as cx
@@ -160,8 +161,10 @@ CASES = {  # the domain, the same for NumPy, constraints, curvature of the loss 
 }
 
 
-@pytest.mark.parametrize("memory", [None, 50])
-@pytest.mark.parametrize("name", CASES)
+BOTH = [(name, memory) for name in CASES for memory in (None, 50)]
+
+
+@pytest.mark.parametrize("name, memory", slow_but([*BOTH[::2], ("simplex, linear", 50)], BOTH))
 def test_version_1_is_its_transcription(name, memory):
     domain, known, constraints, *curvatures = CASES[name]
     rounds = some_rounds(domain.shape, constraints)

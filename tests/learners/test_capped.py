@@ -194,7 +194,7 @@ def test_rounding_takes_nothing_from_the_promise(games, share, rounds):
 
 def test_without_the_cap_the_limit_is_exceeded():
     foes, _ = villains(np.random.default_rng(0), 1, [0, 1], 1.0)
-    values, _, _ = revealed(Auto(), foes, jnp.full((GAMES, 1), 1e9))
+    values, _, _ = revealed(Auto(), foes, jnp.full((GAMES, 1), 1e9, float))  # the type of the limits above
     assert np.max(np.cumsum(values, axis=1) / np.asarray(foes.bound)[:, None]) > 5
 
 
@@ -256,6 +256,7 @@ def test_the_learner_is_told_what_was_played():
     np.testing.assert_allclose(outcome.constraint, [-0.2])
 
 
+@pytest.mark.slow  # the contract of learners asks it of Capped, with another learner in it
 def test_going_on_equals_not_having_stopped():
     whole, first = play(capped()), play(capped(), COSTS[:25])
     rest = cx.play(problem(), capped(), COSTS[25:], key=KEY, state=first.state, keep_decisions=True)

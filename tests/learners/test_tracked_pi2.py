@@ -7,6 +7,7 @@ import pytest
 import tracked_pi2_tools as transcription
 import tracking_tools as tools
 from quadratic_tools import functions, some_rounds
+from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax.domains import Box, NuclearNormBall, ProbabilitySimplex
@@ -35,8 +36,10 @@ def both(name, rounds, memory):
     return expected
 
 
-@pytest.mark.parametrize("memory", [None, 50])
-@pytest.mark.parametrize("name", CASES)
+BOTH = [(name, memory) for name in CASES for memory in (None, 50)]
+
+
+@pytest.mark.parametrize("name, memory", slow_but(BOTH[:-1], BOTH))
 def test_version_2_is_its_transcription(name, memory):
     rounds = some_rounds(CASES[name][0].shape, CASES[name][3])
     rounds["c"][30] *= 20  # one gradient is clipped

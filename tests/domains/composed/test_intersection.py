@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from domain_tools import Generic, batches, check_frank_wolfe, check_values, few_batches
+from domain_tools import Generic, batches, check_frank_wolfe, check_values, few_batches, trace_in_float32
 from scipy.optimize import linprog
 from slow_tools import slow_but
 
@@ -92,11 +92,13 @@ def cross(kinds):
 
 
 CHECKED = [("simplex", "three"), ("l2", "one"), ("nuclear", "three"), ("box", "equal"), ("l2", "slack")]
+IN_BOTH = [(*case, dtype) for case in CHECKED for dtype in ("float64", "float32")]
 
 
-@pytest.mark.parametrize("inner, kind", slow_but(CHECKED[:1], CHECKED))
-def test_every_intersection_keeps_its_contract(inner, kind):
-    check_domain(cut(inner, kind)[0], key=jax.random.key(1), directions=12)
+@pytest.mark.parametrize("inner, kind, dtype", slow_but(IN_BOTH[:1], IN_BOTH))  # float32 is traced, and proven below
+def test_every_intersection_keeps_its_contract(inner, kind, dtype):
+    check_domain(cut(inner, kind)[0], key=jax.random.key(1), directions=12, dtypes=[dtype])
+    trace_in_float32(cut(inner, kind)[0])
 
 
 @pytest.mark.parametrize("inner, kind", cross(ROWS))
@@ -188,12 +190,12 @@ def test_frank_wolfe_reaches_the_optimum(inner, kind):
     check_frank_wolfe(domain, describe)
 
 
-def test_start_is_a_point_of_the_set():
-    for inner in INNER:
-        for kind in ROWS:
-            domain = cut(inner, kind)[0]
-            assert bool(domain.contains(domain.start(), 1e-9)), (inner, kind)
-    np.testing.assert_array_equal(cut("l2", "slack")[0].start(), np.zeros(5))  # X's own, where that is possible
+@pytest.mark.parametrize("inner, kind", cross(ROWS))
+def test_start_is_a_point_of_the_set(inner, kind):
+    domain = cut(inner, kind)[0]
+    assert bool(domain.contains(domain.start(), 1e-9))
+    if kind == "slack":  # X's own, where that is possible
+        np.testing.assert_array_equal(domain.start(), INNER[inner][0].start())
 
 
 def test_members_are_told_from_others():
@@ -241,7 +243,7 @@ def test_decisions_may_be_trees():
         assert bool(domain.contains(vertex.dense(), 1e-9))
 
 
-@pytest.mark.parametrize("inner, most", [("simplex", 4), ("box", 10), ("l2", 22)])
+@pytest.mark.parametrize("inner, most", slow_but([("l2", 22)], [("simplex", 4), ("box", 10), ("l2", 22)]))
 def test_one_half_space_takes_a_handful_of_calls(inner, most):
     _, _, A, b = cut(inner, "one")
     counted = Counted(INNER[inner][0])

@@ -1,6 +1,7 @@
 """Matrices that are never written down, against the same ones that are."""
 
 import functools
+import itertools
 import re
 from pathlib import Path
 
@@ -131,6 +132,7 @@ def test_decisions_are_those_of_the_dense_learner(learner):
     np.testing.assert_allclose(game.constraint, dense.constraint, atol=1e-7)
 
 
+@pytest.mark.slow  # the fast run checks by hand what is cut, below
 def test_version_1_with_too_small_a_rank_stays_in_the_ball_and_knows_its_error():
     game = cx.play(problem(4), cx.learners.TrackedPI(), DATA, key=KEY, keep_decisions=True)
     norms = [np.linalg.norm(x, "nuc") for x in np.asarray(all_written(game.decisions))]
@@ -262,10 +264,10 @@ def test_regret_against_a_matrix():
 
 
 def test_a_session_takes_factored_decisions():
-    with cx.Session(problem(), cx.learners.Auto(), key=KEY) as session:
+    with cx.Session(problem(), LEARNERS["OCG"], key=KEY) as session:
         for t in range(3):
             session.observe(jax.tree.map(lambda leaf, t=t: np.asarray(leaf[t]), DATA))
-        np.testing.assert_allclose(written(session.decide()), dense_game("Auto").decisions[3], atol=1e-9)
+        np.testing.assert_allclose(written(session.decide()), dense_game("OCG").decisions[3], atol=1e-9)
 
 
 def test_bad_input_gets_one_sentence():
@@ -338,8 +340,11 @@ def test_the_documented_example_runs():
     assert found["game"].loss[-1] < 0.7 and np.abs(row_sums).max() > 0
 
 
-@pytest.mark.parametrize("method", slow_but(["auto"], ["auto", "krylov"]))
-def test_the_ball_of_all_entries_keeps_the_contract_of_domains(method):
+@pytest.mark.parametrize(
+    "method, dtype",
+    slow_but([("auto", "float64")], itertools.product(["auto", "krylov"], ["float64", "float32"])),  # which is cast
+)
+def test_the_ball_of_all_entries_keeps_the_contract_of_domains(method, dtype):
     places = np.divmod(np.arange(12), 3)
     ball = cx.domains.NuclearNormBall((4, 3), 2.0, factored=True, entries=places, method=method)
 
@@ -356,7 +361,9 @@ def test_the_ball_of_all_entries_keeps_the_contract_of_domains(method):
         contains=lambda x, tol: cx.domains.NuclearNormBall((4, 3), 2.0).contains(x, tol),
     )
     singular = functools.partial(np.linalg.svd, compute_uv=False)
-    check_domain(domain, key=KEY, directions=16, reference=lambda direction: -2 * singular(direction)[0])
+    check_domain(
+        domain, key=KEY, directions=16, reference=lambda direction: -2 * singular(direction)[0], dtypes=[dtype]
+    )
 
 
 def test_what_is_cut_stays_in_the_ball_and_is_accounted_for_ever_after():
