@@ -205,7 +205,7 @@ def test_most_of_a_fantope_is_as_wide_as_the_rest():
 @pytest.mark.parametrize("name", DOMAINS)
 def test_nothing_outside_is_contained(name):
     domain, x = DOMAINS[name][0], np.asarray(DOMAINS[name][0].lmo(-jnp.ones(DOMAINS[name][0].shape)).dense())
-    one, skew = np.zeros((2, *x.shape))
+    one, skew = np.zeros_like(x), np.zeros_like(x)
     one[0, -1], skew[0, -1] = np.nan, 0.01
     points = [x, x + one, 1.01 * x]
     points += [x + skew] if x.shape[0] == x.shape[1] > 1 else []
