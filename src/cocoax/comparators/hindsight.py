@@ -17,6 +17,7 @@ from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
 from .comparator import Comparator, each_round, float64
 from .objective import Objective
+from .policy import best_policy
 from .price import gradient_squares, prices
 from .proximal_step import ProximalStep
 from .solver import Infeasible, Solver
@@ -28,6 +29,7 @@ def hindsight(
     *,
     expected_constraint: Callable | None = None,
     benchmark: Literal["mean", "every_round"] = "mean",
+    policy: bool = False,
     tol: float = 1e-6,
     horizon: int | None = None,
     key: PRNGKeyArray | None = None,
@@ -44,6 +46,9 @@ def hindsight(
     - `expected_constraint`: `x ->` the expectation of g(x), as `constraint` returns it, where it is known; it then
       replaces the mean.
     - `benchmark`: `"mean"` as above, or `"every_round"`: $g_t(x) \le 0$ for every t.
+    - `policy`: whether to compare with the best policy, one decision a round that is taken after the round is seen
+      (`Problem(request=...)`): $\min\sum_t f_t(x_t)$ subject to $\sum_t g_t(x_t) \le 0$. Its `x` is the path of
+      decisions; no policy does better than `lower_bound`.
     - `tol`: value and lower bound agree to `tol * max(1, |value|)`, constraints hold to `tol` times their size.
 
     Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
@@ -79,6 +84,10 @@ def hindsight(
     elif (length := number_of_rounds(rounds)) != (length if horizon is None else horizon):
         raise ProblemError(f"horizon={horizon} does not fit the {length} rounds given")
 
+    if policy:
+        if expected_constraint is not None or benchmark != "mean":
+            raise ProblemError("a policy meets the mean of what happens; leave out expected_constraint and benchmark")
+        return best_policy(problem, rounds, tol)
     with jax.enable_x64(True):
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
         proximal = ProximalStep(objective.problem.domain, objective.start)

@@ -72,14 +72,17 @@ class Drawn(eqx.Module):
 
     @_on_cpu
     def comparator(self, horizon: int, tol: float) -> Comparator:
-        """The best fixed decision for the first `horizon` rounds. If its gap exceeds `tol`, the gap is reported."""
+        """The best fixed decision, or with requests policy, for the first `horizon` rounds.
+
+        If its gap exceeds `tol`, the gap is reported.
+        """
         if self.instance is not None and self.instance.optimum is not None:
             return _prefix(*self._optimum, horizon)
         rounds = jax.tree.map(lambda leaf: leaf[:horizon], self.rounds)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="hindsight stopped")
             if self.instance is None:
-                return hindsight(self.problem, rounds, tol=tol)
+                return hindsight(self.problem, rounds, policy=self.problem.has_policies, tol=tol)
             return self.instance.comparator(rounds, tol=tol)
 
     @functools.cached_property

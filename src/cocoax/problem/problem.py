@@ -113,6 +113,11 @@ class Problem(eqx.Module):
         """Whether something of a round is seen before the decision."""
         return self.request is not False
 
+    @property
+    def has_policies(self) -> bool:
+        """Whether regret is measured against the best policy: there are requests, and rounds are not coupled."""
+        return self.has_requests and not self.has_movement
+
     def request_of(self, round: Round) -> Round | None:
         """What of this round is seen before the decision; None if nothing is."""
         if not isinstance(self.request, tuple):

@@ -29,8 +29,10 @@ class Instance(eqx.Module):
         return self.environment.draw(horizon, key)
 
     def comparator(self, rounds: Round, **options: Any) -> Comparator:
-        """The best fixed decision for these rounds, from what is known or by `hindsight`."""
+        """The best fixed decision for these rounds, or with requests the best policy: as known, or by `hindsight`."""
         if self.optimum is not None:
             best = Comparator.fixed(self.problem, rounds, self.optimum)
             return eqx.tree_at(lambda best: best.lower_bound, best, best.value)  # known to be optimal
+        if self.problem.has_policies:
+            return hindsight(self.problem, rounds, policy=True, **options)
         return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)

@@ -274,10 +274,11 @@ class Session:
         return rows_of(self.game().table())
 
     def regret(self, comparator: Any = None) -> Any:
-        """Running regret against the best fixed decision over the rounds so far, or against another comparator."""
+        """Running regret against the best fixed decision (with requests: policy) over the rounds so far, or another."""
         game = self.game(keep_rounds=True)
         if comparator is None:
-            comparator = hindsight(self._copies.problem, game.rounds)
+            problem = self._copies.problem
+            comparator = hindsight(problem, game.rounds, policy=problem.has_policies)
         return game.regret(comparator)
 
     def summary(self) -> dict:

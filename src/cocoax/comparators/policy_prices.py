@@ -1,0 +1,135 @@
+r"""Prices of the best policy, by a level method over cuts, and the policy as a mixture of columns.
+
+A column is the sum of losses $F_j$ and of constraint values $G_j$ over all rounds, where every round has its best
+answer at prices $\lambda_j$. Columns are cuts of the concave dual function, $D(\lambda) \le F_j + \langle\lambda,
+G_j\rangle$. The best mixture of columns that meets the constraints is a policy, and bounds OPT from above; the best
+$D(\lambda_j)$ bounds it from below (Dantzig, Wolfe, 1960). The next prices are the point nearest to the best ones where
+all cuts exceed a level between both (Lemarechal, Nemirovskii, Nesterov, 1995).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .quadratic import solve_quadratic
+
+_MOST = 400  # columns
+_LEVEL = 0.5  # between the bounds
+_UNUSED = 1e-10
+
+
+class Column(NamedTuple):
+    """The best answers at prices `multiplier`, where the loss has `weight` 1; or 0: only the constraints count."""
+
+    multiplier: np.ndarray
+    weight: float
+    loss: float  # summed over rounds, as the others
+    constraint: np.ndarray
+    gap: float  # how far the answers may be from the best ones
+
+    @property
+    def bound(self) -> float:
+        """A lower bound of the dual function."""
+        return self.weight * self.loss + float(self.multiplier @ self.constraint) - self.gap
+
+
+class Mixture(NamedTuple):
+    columns: list[Column]
+    shares: np.ndarray
+    lower: float  # no policy that meets the constraints has less loss
+    multiplier: np.ndarray  # the prices that prove it
+    done: bool
+
+
+class Infeasible(Exception):
+    """The constraints at these prices sum to at least bound > 0, for every policy."""
+
+    def __init__(self, multiplier: np.ndarray, bound: float):
+        self.multiplier, self.bound = multiplier, bound
+
+
+def best_mixture(column: Callable, constraints: int, tol: float, rounds: int) -> Mixture:
+    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`."""
+    free = column(np.zeros(constraints), 1.0)
+    if np.all(free.constraint <= 0):
+        return Mixture([free], np.ones(1), free.bound, free.multiplier, free.gap <= tol * max(1.0, abs(free.loss)))
+    columns = [free, *_feasible_columns(column, free.constraint, tol)]
+    size = np.max([np.abs(one.constraint) for one in columns], axis=0)
+    size = np.where(size > 0, size, 1.0)
+    spread = np.ptp([one.loss for one in columns])
+    unit = (spread if spread > 0 else 1.0) / size  # of a price
+    best = free
+    while True:
+        shares, value = _master(columns, size)
+        if best.bound < (last := columns[-1]).bound and last.weight:
+            best = last
+        precision = tol * max(1.0, abs(value))
+        done = value - best.bound <= precision
+        if done or len(columns) >= _MOST:
+            used = [(share, one) for share, one in zip(shares, columns) if share > 0]
+            return Mixture([one for _, one in used], np.array([s for s, _ in used]), best.bound, best.multiplier, done)
+        prices = _level(columns, best, value, unit)
+        if any(np.array_equal(prices, one.multiplier) and one.weight for one in columns):
+            prices = prices + 1e-12 * unit * len(columns)  # a new one, or the program would stop here
+        columns.append(column(prices, 1.0))
+
+
+def _feasible_columns(column, free, tol):
+    """Columns of the constraints alone, of which some mixture meets all of them; or a proof that none does."""
+    size = np.where(np.abs(free) > 0, np.abs(free), np.abs(free).max())
+    columns, weights = [], np.full(len(free), 1 / len(free))
+    while True:
+        columns.append(column(weights / size, 0.0))
+        if columns[-1].bound > tol:
+            raise Infeasible(columns[-1].multiplier, columns[-1].bound)
+        rows = np.array([one.constraint / size for one in columns])
+        weights, excess = _game(rows)
+        if excess <= 0 or len(columns) >= _MOST:
+            return columns
+
+
+def _game(rows):
+    """The weights of the constraints that are worst for the best mixture of columns, and its largest excess."""
+    count, constraints = rows.shape
+    # min s over (mixture, s) with rows^T mixture <= s: s is the last variable
+    G = np.concatenate([rows.T, -np.ones((constraints, 1))], axis=1)
+    mixture, weights = solve_quadratic(
+        np.zeros((count + 1, count + 1)),
+        np.append(np.zeros(count), 1.0),
+        count,
+        G,
+        np.zeros(constraints),
+        np.append(np.ones(count), 0.0),
+    )
+    total = weights.sum()
+    return weights / total if total > 0 else np.full(constraints, 1 / constraints), float(mixture[-1])
+
+
+def _master(columns, size):
+    """(shares, value) of the best mixture that meets the constraints, exactly."""
+    losses = np.array([one.loss for one in columns])
+    rows = np.array([one.constraint / size for one in columns])
+    count = len(columns)
+    cost = np.zeros((count, count)), losses - losses.min()
+    shares, _ = solve_quadratic(*cost, count, rows.T, np.zeros(len(size)), np.ones(count))
+    shares = np.where(shares > _UNUSED, shares, 0)
+    shares /= shares.sum()
+    excess = rows.T @ shares
+    safest = int(np.argmin(rows.max(1)))
+    if excess.max() > 0 and rows[safest].max() < 0:  # rounding: as much of a safe column as is needed
+        part = np.max(excess / (excess - rows[safest]), initial=0, where=excess > 0)
+        shares *= 1 - part
+        shares[safest] += part
+    return shares, float(losses @ shares)
+
+
+def _level(columns, best, value, unit):
+    """The prices nearest to the best ones, in their units, where no cut is below the level."""
+    level = best.bound + _LEVEL * (value - best.bound)
+    losses = np.array([one.loss for one in columns])
+    slopes = np.array([one.constraint for one in columns]) * unit
+    scale = max(np.abs(slopes).max(), 1e-300)
+    centre, count = best.multiplier / unit, len(unit)
+    nearest, _ = solve_quadratic(np.eye(count), -centre, count, -slopes / scale, (losses - level) / scale)
+    return nearest * unit

@@ -1,0 +1,76 @@
+"""The best decision for one round, where constraints have a price."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import tree
+from ..domains.base import Point
+from .linearity import is_linear
+from .problem import Problem, Round
+
+_STEPS = 60
+
+
+class Answer(NamedTuple):
+    """A decision, its loss and constraint values, and how far it may be from the best one."""
+
+    x: Point
+    loss: Float[Array, ""]
+    constraint: Float[Array, " m"]
+    gap: Float[Array, ""]
+
+
+def best_answer(problem: Problem, round: Round, multiplier: Any, weight: Any = 1.0, *, steps: int = _STEPS) -> Answer:
+    r"""$\arg\min_{x\in X} wf(x) + \langle\lambda, g(x)\rangle$: one LMO where f and g are linear, else Frank-Wolfe.
+
+    The least value is at least that of the answer less its `gap`, for convex f and g.
+    """
+    start = problem.domain.start()
+    weight = jnp.asarray(weight, tree.dtype(start))
+    if is_linear(problem, round):
+        direction = problem.linearize(start, round)[2](weight, multiplier)
+        x = problem.domain.lmo(direction).dense()
+        loss, values = problem.values(x, round)
+        return Answer(x, loss, values, jnp.zeros_like(weight))
+    return _frank_wolfe(problem, round, multiplier, weight, start, steps)
+
+
+def _frank_wolfe(problem, round, multiplier, weight, start, steps):
+    """Pairwise Frank-Wolfe (Lacoste-Julien, Jaggi, 2015): weight moves from the worst atom to the LMO's answer."""
+    domain = problem.domain
+
+    def total(x):
+        loss, values = problem.values(x, round)
+        return weight * loss + multiplier @ values
+
+    def gradient(x):
+        return problem.linearize(x, round)[2](weight, multiplier)
+
+    def step(number, carry):
+        x, atoms, shares, bound = carry
+        here, slope = total(x), gradient(x)
+        vertex = domain.lmo(slope).dense()
+        along = jax.vmap(lambda atom: tree.dot(slope, atom))(atoms)
+        worst = jnp.argmax(jnp.where(shares > 0, along, -jnp.inf))
+        bound = jnp.maximum(bound, here - tree.dot(slope, tree.sub(x, vertex)))
+        ahead = tree.sub(vertex, jax.tree.map(lambda leaf: leaf[worst], atoms))
+        bend = tree.dot(ahead, problem.curvature(x, round, weight, multiplier)(ahead))
+        newton = jnp.clip(tree.ratio(-tree.dot(slope, ahead), tree.finite(bend)), 0, shares[worst])
+        lengths = jnp.stack([jnp.where(bend > 0, newton, shares[worst]), 0.25 * newton, jnp.zeros_like(newton)])
+        tried = jax.vmap(lambda length: total(tree.add(x, tree.scale(length, ahead))))(lengths)
+        length = lengths[jnp.argmin(jnp.where(jnp.isfinite(tried), tried, jnp.inf))]
+        atoms = jax.tree.map(lambda leaf, new: leaf.at[number + 1].set(new), atoms, vertex)
+        shares = shares.at[worst].add(-length).at[number + 1].add(length)
+        return tree.add(x, tree.scale(length, ahead)), atoms, shares, bound
+
+    atoms = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (steps + 1, *leaf.shape)), start)
+    shares = jnp.zeros(steps + 1, weight.dtype).at[0].set(1)
+    lowest = jnp.full_like(weight, -jnp.inf)
+    x, _, _, bound = jax.lax.fori_loop(0, steps, step, (start, atoms, shares, lowest))
+    slope = gradient(x)
+    bound = jnp.maximum(bound, total(x) - tree.dot(slope, tree.sub(x, domain.lmo(slope).dense())))
+    loss, values = problem.values(x, round)
+    return Answer(x, loss, values, jnp.maximum(weight * loss + multiplier @ values - bound, 0))
