@@ -36,7 +36,7 @@ def played(tables, spite):
 
     def one(table):
         def step(hedge, costs):
-            shares = hedge.shares()
+            shares = hedge.shares
             costs = costs + spite * (shares == shares.max()).astype(shares.dtype)
             new = hedge.observe(costs, jnp.ptp(costs), jnp.ones(()))
             return new, (shares, costs, new.gap)
@@ -69,7 +69,7 @@ def test_the_best_entry_has_all_in_the_end():
 
 
 def test_a_prior_has_no_zeros():
-    shares = np.asarray(Hedge.begin(jnp.eye(ENTRIES)[1]).shares())
+    shares = np.asarray(Hedge.begin(jnp.eye(ENTRIES)[1]).shares)
     np.testing.assert_allclose(shares, np.where(np.arange(ENTRIES) == 1, 25, 1) / 29, rtol=1e-12)
 
 
@@ -84,6 +84,6 @@ def test_sums_forget():
         def step(hedge, costs):
             return hedge.observe(costs, jnp.ptp(costs), keep), None
 
-        return jax.lax.scan(step, Hedge.begin(jnp.full(ENTRIES, 1 / ENTRIES)), jnp.asarray(table))[0].shares()
+        return jax.lax.scan(step, Hedge.begin(jnp.full(ENTRIES, 1 / ENTRIES)), jnp.asarray(table))[0].shares
 
     assert np.argmax(last(jnp.array([1.0, 0.95])), axis=1).tolist() == [1, 0]

@@ -58,7 +58,7 @@ def test_steps_are_their_formula(name, memory):
         step, back = reference.advance(gradient, x)
         x = project(x - step - back)
         backs.append(np.linalg.norm(back))
-        assert states.growing[t] == reference.growing and states.stops[t] == reference.stops
+        assert states.growing[t] == reference.growing and states.patience[t] == 4**reference.stops
         np.testing.assert_allclose(states.far[t], reference.far, rtol=1e-10)
     np.testing.assert_allclose(points, expected, rtol=0, atol=1e-12)
     assert reference.stops >= 1 and reference.resumed >= 1 and max(backs) > 1e-3

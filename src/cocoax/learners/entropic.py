@@ -1,5 +1,7 @@
 """AdaHedge on a simplex, and how much of it to play beside another decision (de Rooij et al., 2014)."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,26 +20,49 @@ class Hedge(eqx.Module):
     prior: Float[Array, " d"]  # logarithms
     sums: Float[Array, " d"]
     gap: Float[Array, ""]
+    shares: Float[Array, " d"]  # w
 
     @classmethod
     def begin(cls, shares: Float[Array, " d"]) -> "Hedge":
         """A prior of at least 1/d^2 each."""
         prior = jnp.maximum(shares, 1 / shares.size**2)
-        return cls(jnp.log(prior / prior.sum()), jnp.zeros_like(shares), jnp.zeros((), shares.dtype))
-
-    def _rate(self):
-        return ratio(jnp.log(jnp.asarray(float(self.sums.size), self.gap.dtype)), self.gap)
-
-    def shares(self) -> Float[Array, " d"]:
-        return jax.nn.softmax(self.prior - self._rate() * (self.sums - self.sums.min()))
+        prior = prior / prior.sum()
+        return cls(jnp.log(prior), jnp.zeros_like(shares), jnp.zeros((), shares.dtype), prior)
 
     def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
-        shares, rate = self.shares(), self._rate()
+        shares, rate = self.shares, _rate(self.gap, costs.size)
         above = costs - costs.min()
         mixed = -ratio(jnp.log(shares @ jnp.exp(-rate * above)), rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(shares @ above - mixed, 0), 0.5 * span)
-        return Hedge(self.prior, keep * self.sums + costs, gap)
+        sums = keep * self.sums + costs
+        weights = jnp.exp(self.prior - _rate(gap, costs.size) * (sums - sums.min()))  # the largest is at least d^-3
+        return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
+
+
+class Pair(eqx.Module):
+    """`Hedge` over two, in numbers: S and w are the first's, compared with the second's."""
+
+    sums: Float[Array, ""]
+    gap: Float[Array, ""]
+    share: Float[Array, ""]
+
+    @classmethod
+    def begin(cls, dtype) -> "Pair":
+        return cls(jnp.zeros((), dtype), jnp.zeros((), dtype), jnp.full((), 0.5, dtype))
+
+    def observe(self, excess, span, keep) -> "Pair":
+        """After a round in which the first cost `excess` more than the second."""
+        rate, above = _rate(self.gap, 2), jnp.abs(excess)
+        worse = jnp.where(excess > 0, self.share, 1 - self.share)
+        mixed = -ratio(jnp.log1p(worse * jnp.expm1(-rate * above)), rate)
+        gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(worse * above - mixed, 0), 0.5 * span)
+        sums = keep * self.sums + excess
+        return Pair(sums, gap, jax.nn.sigmoid(-_rate(gap, 2) * sums))
+
+
+def _rate(gap, d: int):
+    return ratio(jnp.full_like(gap, math.log(d)), gap)
 
 
 class Entropic(eqx.Module):
@@ -45,20 +70,21 @@ class Entropic(eqx.Module):
 
     total: Float[Array, ""]  # of the simplex's entries
     coordinates: Hedge
-    both: Hedge
+    both: Pair
 
     @classmethod
     def begin(cls, total, start: Float[Array, " d"]) -> "Entropic":
         total = total.astype(start.dtype)
-        return cls(total, Hedge.begin(start / total), Hedge.begin(jnp.full(2, 0.5, start.dtype)))
+        return cls(total, Hedge.begin(start / total), Pair.begin(start.dtype))
 
     def mixed_with(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         """What to play, where the other decision is `point`."""
-        share = self.both.shares()
-        return share[0] * point + share[1] * self.total * self.coordinates.shares()
+        share = self.both.share
+        return share * point + (1 - share) * self.total * self.coordinates.shares
 
     def observe(self, point: Float[Array, " d"], gradient: Float[Array, " d"], keep) -> "Entropic":
-        costs = jnp.stack([gradient @ point, self.total * (gradient @ self.coordinates.shares())])
-        span = gradient.max() - gradient.min()
+        least = gradient.min()
+        span = gradient.max() - least
+        cost = self.total * (least + self.coordinates.shares @ (gradient - least))
         coordinates = self.coordinates.observe(gradient, span, keep)
-        return Entropic(self.total, coordinates, self.both.observe(costs, self.total * span, keep))
+        return Entropic(self.total, coordinates, self.both.observe(gradient @ point - cost, self.total * span, keep))

@@ -1,6 +1,5 @@
 """The learner for those who know no constants: `Auto`."""
 
-import functools
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -17,7 +16,7 @@ from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..primal.base import cost
-from ..primal.slow_start import SlowStart, SlowStartState
+from ..primal.slow_start import SlowStart, SlowStartState, scaled
 from ..primal.tracking import Tracker
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
@@ -34,7 +33,7 @@ class _State(eqx.Module):
     control: RobustControl
     units: Units
     curvature: Float[Array, ""]  # the largest along a step; on boxes, the mean
-    caps: tuple[Float[Array, ""], Float[Array, " m"]]  # of |grad f| and of each |grad g|
+    caps: Float[Array, " m+1"]  # of |grad f| and of each |grad g|
     entropic: Entropic | None  # on simplices
     chosen: Point | None  # the decision, where it is another than the tracker's point
 
@@ -110,7 +109,7 @@ class TrackedPI2(AbstractLearner):
             self.dual.rest(problem.constraints, zero.dtype),
             Units.begin(problem, start),
             zero,
-            (zero, jnp.zeros(problem.constraints, zero.dtype)),
+            jnp.zeros(problem.constraints + 1, zero.dtype),
             Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
             start if problem.has_movement or _is_of_vectors(start) else None,
         )
@@ -122,12 +121,8 @@ class TrackedPI2(AbstractLearner):
         domain, tracker = problem.domain, state.tracker
         played = point_played(played, self.decision(state))
         loss, values = problem.values(played, round)
-        gradients = problem.gradients(played, round)
         keep = discount(self.memory, loss.dtype)
-        clip = functools.partial(_clipped, domain)
-        of_loss, loss_cap = clip(gradients[0], keep * state.caps[0])
-        of_constraints, caps = jax.vmap(clip)(gradients[1], keep * state.caps[1])
-        clips = of_loss.factor, of_constraints.factor
+        of_loss, of_constraints, caps = _clipped(domain, problem.gradients(played, round), keep * state.caps)
 
         overspent = self.dual.overspent(state.control)
         unit, wakes, size, units = state.units.observe(domain, of_loss, of_constraints, state.step.far, overspent, keep)
@@ -137,27 +132,33 @@ class TrackedPI2(AbstractLearner):
         strength = 1 + ratio(multiplier, unit).sum()
         weights = Weights(1 / strength, multiplier / strength)
         direction = tree.add(
-            tree.scale(weights.loss * clips[0], of_loss.gradient),
-            tree.combine(weights.constraint * clips[1], of_constraints.gradient),
+            tree.scale(weights.loss * of_loss.factor, of_loss.gradient),
+            tree.combine(weights.constraint * of_constraints.factor, of_constraints.gradient),
         )
 
-        step, back, distances = self.step_rule.advance(domain, state.step.forget_costs(wakes), direction, tracker.point)
+        moved = tree.sub(tracker.point, state.step.start)
+        eta, back, distances = self.step_rule.advance(domain, state.step.forget_costs(wakes), direction, moved)
         urgency = self.dual.urgency(control).max(initial=0)
         boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
-        square, gain = tree.dot(direction, direction), tree.dot(step, direction)
-        rate = ratio(gain, square)
-        shape = tree.scale(ratio(jnp.ones_like(gain), jnp.sqrt(gain)), step)
+        square = tree.dot(direction, direction)
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
-        along = ratio(jnp.maximum(tree.finite(tree.dot(shape, hessian(shape))), 0), rate)
         if domain.intervals() is None:
+            rate, usual = eta, weights.loss * caps[0] + weights.constraint @ caps[1:]
+            scale = ratio(jnp.ones_like(usual), usual)  # of the gradient's length, but known before a pass over memory
+            along = ratio(_curvature(hessian, tree.scale(scale, direction)), (scale * jnp.sqrt(square)) ** 2)
             curvature = jnp.maximum(keep * curvature, along)
         else:
+            step = scaled(domain, eta, direction)
+            gain = tree.dot(step, direction)
+            rate = ratio(gain, square)
+            along = ratio(_curvature(hessian, tree.scale(ratio(jnp.ones_like(gain), jnp.sqrt(gain)), step)), rate)
             curvature = curvature + jnp.where(square > 0, 2 / (units.rounds + 1), 0) * (along - curvature)
         overshoot = boost * curvature * rate
         factor = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
-        followed = tracker.follow(
-            domain, tree.scale(-1.0, tree.add(tree.scale(factor, step), back)), slack=units.rounds**-0.25
+        update = tree.add(
+            tree.scale(-factor, scaled(domain, eta, direction)), tree.scale(-1.0, scaled(domain, back, moved))
         )
+        followed = tracker.follow(domain, update, slack=units.rounds**-0.25)
 
         entropic = state.entropic
         if entropic is not None:
@@ -172,7 +173,7 @@ class TrackedPI2(AbstractLearner):
             if problem.has_movement:
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
                 chosen = tree.mix(played, aim, share)
-        state = _State(followed, distances, control, units, curvature, (loss_cap, caps), entropic, chosen)
+        state = _State(followed, distances, control, units, curvature, caps, entropic, chosen)
         finite = jnp.isfinite(square) & jnp.isfinite(caps).all()
         return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=2, finite=finite))
 
@@ -206,17 +207,28 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _clipped(domain, gradient: Point, cap) -> tuple[Clipped, Float[Array, ""]]:
-    """The gradient's tangent with a factor that makes it no longer than the longest before, and how long the next one
-    may be: at most twice as long. Infinite entries, as those of a root at 0, count as that long."""
-    if not tree.is_element(gradient):
-        finite = jnp.where(cap > 0, cap, 1)
-        gradient = jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * finite, x), gradient)
-    gradient = domain.tangent(gradient)
-    length = tree.norm(gradient)
-    most = jnp.where(cap > 0, cap, length)
-    factor = jnp.where(length > most, ratio(most, length), 1)
-    return Clipped(gradient, length, factor), jnp.maximum(cap, jnp.minimum(length, 2 * most))
+def _clipped(domain, gradients, caps) -> tuple[Clipped, Clipped, Float[Array, " m+1"]]:
+    """The tangents of the gradients of f and of all g, with factors that make none longer than the longest before, and
+    how long the next ones may be: at most twice as long."""
+    longest = jnp.where(caps > 0, caps, 1)
+    of_loss = domain.tangent(_finite(gradients[0], longest[0]))
+    of_constraints = jax.vmap(lambda gradient, cap: domain.tangent(_finite(gradient, cap)))(gradients[1], longest[1:])
+    lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
+    most = jnp.where(caps > 0, caps, lengths)
+    factors = jnp.where(lengths > most, ratio(most, lengths), 1)
+    caps = jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
+    return Clipped(of_loss, lengths[0], factors[0]), Clipped(of_constraints, lengths[1:], factors[1:]), caps
+
+
+def _finite(gradient: Point, cap) -> Point:
+    """Infinite entries, as those of a root at 0, count as the longest gradient so far."""
+    if tree.is_element(gradient):
+        return gradient
+    return jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x), gradient)
+
+
+def _curvature(hessian, x: Point) -> Float[Array, ""]:
+    return jnp.maximum(tree.finite(tree.dot(x, hessian(x))), 0)
 
 
 Auto = TrackedPI2

@@ -1,5 +1,7 @@
 """Distances that begin small, double while that pays, and are taken back where it did not."""
 
+import functools
+import operator
 from typing import Any
 
 import equinox as eqx
@@ -26,7 +28,7 @@ class SlowStartState(eqx.Module):
     cost: Float[Array, ""]  # sum of <h, x - start>: what playing cost more than the start would have
     squares: Float[Array, ""]  # of its terms
     lowest: Float[Array, ""]  # cost so far
-    stops: Float[Array, ""]
+    patience: Float[Array, ""]  # 4^k after k stops
     growing: Bool[Array, ""]
 
     def forget_costs(self, when) -> "SlowStartState":
@@ -66,19 +68,23 @@ class SlowStart(AbstractStep):
         widths, zero = _widths(domain, start), jnp.zeros((), tree.dtype(start))
         first = jax.tree.map(lambda width: self.first.astype(width.dtype) * width, widths)
         nothing = jax.tree.map(jnp.zeros_like, widths)
-        return SlowStartState(start, first, first, nothing, zero, zero, zero, zero, jnp.ones((), bool))
+        return SlowStartState(start, first, first, nothing, zero, zero, zero, zero + 1, jnp.ones((), bool))
 
     def update(self, domain, state: SlowStartState, gradient, point, bounds=None):
-        step, back, state = self.advance(domain, state, gradient, point)
-        return tree.scale(-1.0, tree.add(step, back)), state
+        moved = tree.sub(point, state.start)
+        rate, back, state = self.advance(domain, state, gradient, moved)
+        step = tree.add(scaled(domain, rate, gradient), scaled(domain, back, moved))
+        return tree.scale(-1.0, step), state
 
     def advance(
-        self, domain: AbstractDomain, state: SlowStartState, gradient: Point, point: Point
-    ) -> tuple[Point, Point, SlowStartState]:
-        """(eta times the gradient, what to take back of the way from the start, the new state)."""
+        self, domain: AbstractDomain, state: SlowStartState, gradient: Point, moved: Point
+    ) -> tuple[Any, Any, SlowStartState]:
+        """(eta, what share to take back of the way from the start, the new state), after a gradient at start + moved.
+
+        The first two are numbers; on boxes, one for each coordinate.
+        """
         widths = _widths(domain, state.start)
         keep = discount(self.memory, state.cost.dtype)
-        moved = tree.sub(point, state.start)
         cost_now = tree.dot(gradient, moved)
         length, distance = _lengths(domain, gradient), _lengths(domain, moved)
         cost, squares = keep * state.cost + cost_now, keep * state.squares + cost_now**2
@@ -92,16 +98,13 @@ class SlowStart(AbstractStep):
         )
         lowest = jnp.where(better, cost, state.lowest)
         farther = jax.tree.leaves(jax.tree.map(lambda far, good: jnp.any(far > good), state.far, good))
-        stop = state.growing & (cost > _SURE * jnp.sqrt(squares)) & jnp.stack(farther).any()
-        stops = state.stops + stop.astype(cost.dtype)
-        resume = ~state.growing & (-cost > 2**state.stops * jnp.sqrt(squares))
-        growing = jnp.where(stop, False, state.growing | resume)
-
-        back = _scaled(
-            domain,
-            jax.tree.map(lambda good, d: jnp.where(stop, jnp.maximum(1 - ratio(good, d), 0), 0), good, distance),
-            moved,
-        )
+        above = jnp.where(state.growing, cost, -cost) * jnp.abs(cost)  # squares, to save roots
+        far_off = above > jnp.where(state.growing, _SURE**2, state.patience) * squares
+        stop = state.growing & far_off & functools.reduce(operator.or_, farther)
+        resume = ~state.growing & far_off
+        patience = jnp.where(stop, 4, 1) * state.patience
+        growing = (state.growing & ~stop) | resume
+        back = jax.tree.map(lambda good, d: jnp.where(stop, jnp.maximum(1 - ratio(good, d), 0), 0), good, distance)
         cost, squares, lowest = (jnp.where(stop | resume, 0, number) for number in (cost, squares, lowest))
 
         def grown(width, far, good, total, length, distance):
@@ -114,8 +117,8 @@ class SlowStart(AbstractStep):
 
         parts = jax.tree.map(grown, widths, state.far, good, state.total, length, distance)
         far, good, total, rate = jax.tree.transpose(jax.tree.structure(widths), jax.tree.structure((0,) * 4), parts)
-        state = SlowStartState(state.start, far, good, total, cost, squares, lowest, stops, growing)
-        return _scaled(domain, rate, gradient), back, state
+        state = SlowStartState(state.start, far, good, total, cost, squares, lowest, patience, growing)
+        return rate, back, state
 
 
 def _widths(domain, start):
@@ -128,5 +131,6 @@ def _lengths(domain, x):
     return tree.norm(x) if domain.intervals() is None else jax.tree.map(jnp.abs, x)
 
 
-def _scaled(domain, factor, x):
+def scaled(domain: AbstractDomain, factor: Any, x: Point) -> Point:
+    """factor x, by a number; on boxes, entry by entry."""
     return tree.scale(factor, x) if domain.intervals() is None else jax.tree.map(jnp.multiply, factor, x)
