@@ -1,15 +1,15 @@
 """Proportional-integral control of the multipliers, without units and constants."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core.facts import Facts
-from ..core.parameters import discount, parameter, positive_parameter, rounds_remembered
+from ..core.parameters import discount
 from ..core.tree import ratio
-from .base import AbstractDual, Weights
+from .controller import AbstractController
 
 
 class Control(eqx.Module):
@@ -26,13 +26,7 @@ class Control(eqx.Module):
     largest: Float[Array, " m"]  # g^2
 
 
-class _State(eqx.Module):
-    control: Control
-    loss_squares: Float[Array, ""]  # sum of |grad f|^2
-    squares: Float[Array, " m"]  # sum of |grad g|^2
-
-
-class PI(AbstractDual):
+class PI(AbstractController):
     r"""Multipliers that follow the sum of g, and its present value, each in its natural unit.
 
     $\mu_i = c\,\frac{\ell_i+\min(\lambda_i,10\ell_i)}{\sqrt{\sum^{*} g_i^2 + \max g_i^2}},\qquad
@@ -50,45 +44,16 @@ class PI(AbstractDual):
 
     facts = Facts(cost="8 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
 
-    gain: Float[Array, ""]  # c
-    proportional: Float[Array, ""]  # k
-    smoothing: Float[Array, ""]
-    memory: Float[Array, ""] | None
-    predictable: ClassVar[bool] = False
-
     def __init__(self, gain: Any = 0.3, proportional: Any = 20.0, smoothing: Any = 0.7, memory: Any = None):
-        self.gain = positive_parameter(gain, "gain")
-        self.proportional = parameter(proportional, "proportional", 0, float("inf"))
-        self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
-        self.memory = rounds_remembered(memory)
-
-    def init(self, constraints, dtype: Any):
-        zeros = jnp.zeros(constraints, dtype)
-        return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), zeros)
+        super().__init__(gain, proportional, smoothing, memory)
 
     def rest(self, constraints: Any, dtype: Any) -> Control:
-        """The controller before the first round."""
         zeros = jnp.zeros(constraints, dtype)
         return Control(zeros, jnp.zeros((), dtype), *[zeros] * 6)
 
-    def forecast(self, state: Any):
-        return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
-
-    def weigh(self, state: Any, values, norms):
-        keep = discount(self.memory, values.dtype)
-        loss_norm, gradient_norms = norms()
-        loss_squares = keep * state.loss_squares + loss_norm**2
-        squares = keep * state.squares + gradient_norms**2
-        unit = ratio(jnp.where(loss_squares > 0, jnp.sqrt(loss_squares), 1), jnp.sqrt(squares))
-        weights, control = self.control(state.control, values, unit)
-        return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
-
     def control(self, state: Control, values: Any, unit: Any) -> tuple[Float[Array, " m"], Control]:
-        """The weights u, given g and the natural unit of each multiplier."""
         keep = discount(self.memory, values.dtype)
-        gain, proportional, smoothing = (
-            number.astype(values.dtype) for number in (self.gain, self.proportional, self.smoothing)
-        )
+        gain, proportional, smoothing = self.numbers(values.dtype)
         at_work = (state.integral > 0) | (values > 0)
         squares = keep * state.squares + jnp.where(at_work, values**2, 0)
         largest = jnp.maximum(keep * state.largest, values**2)
@@ -103,8 +68,6 @@ class PI(AbstractDual):
         return weights, Control(owed, played, integral, smoothed, rounds, noise, squares, largest)
 
     def urgency(self, state: Control) -> Float[Array, " m"]:
-        """How sure it is that a constraint is being broken now, from 0 to 1: by how many standard deviations the
-        running mean of g exceeds zero, beyond three."""
         variance = ratio(state.noise + state.largest, state.rounds)
         of_mean = variance * ((1 - self.smoothing) / (1 + self.smoothing)).astype(variance.dtype)
         return jnp.clip(ratio(state.smoothed, jnp.sqrt(jnp.maximum(of_mean, 0))) - 3, 0, 1)

@@ -1,15 +1,15 @@
 """Proportional-integral control of the multipliers that one bad round cannot spoil."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..core.facts import Facts
-from ..core.parameters import discount, parameter, positive_parameter, rounds_remembered
+from ..core.parameters import discount
 from ..core.tree import ratio
-from .base import AbstractDual, Weights
+from .controller import AbstractController
 
 _NORMAL = 1.2533  # standard deviation over mean absolute deviation
 
@@ -31,13 +31,7 @@ class RobustControl(eqx.Module):
         return eqx.tree_at(lambda control: control.integral, self, self.integral * factor)
 
 
-class _State(eqx.Module):
-    control: RobustControl
-    loss_squares: Float[Array, ""]  # sum of |grad f|^2
-    squares: Float[Array, " m"]  # sum of |grad g|^2
-
-
-class RobustPI(AbstractDual):
+class RobustPI(AbstractController):
     r"""Multipliers that follow the sum of g, and its present value, whatever a few rounds show.
 
     With $B_i=1.25\,M_i\sqrt{k_i}$, where $M_i$ is a mean of $|g_i|$ over the $k_i$ rounds at work ($\lambda_i>0$ or
@@ -59,45 +53,16 @@ class RobustPI(AbstractDual):
 
     facts = Facts(cost="8 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
 
-    gain: Float[Array, ""]  # c
-    proportional: Float[Array, ""]  # k
-    smoothing: Float[Array, ""]
-    memory: Float[Array, ""] | None
-    predictable: ClassVar[bool] = False
-
     def __init__(self, gain: Any = 0.2, proportional: Any = 24.0, smoothing: Any = 0.7, memory: Any = None):
-        self.gain = positive_parameter(gain, "gain")
-        self.proportional = parameter(proportional, "proportional", 0, float("inf"))
-        self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
-        self.memory = rounds_remembered(memory)
-
-    def init(self, constraints, dtype: Any):
-        zeros = jnp.zeros(constraints, dtype)
-        return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), zeros)
+        super().__init__(gain, proportional, smoothing, memory)
 
     def rest(self, constraints: Any, dtype: Any) -> RobustControl:
-        """The controller before the first round."""
         zeros = jnp.zeros(constraints, dtype)
         return RobustControl(zeros, jnp.zeros((), dtype), *[zeros] * 6)
 
-    def forecast(self, state: Any):
-        return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
-
-    def weigh(self, state: Any, values, norms):
-        keep = discount(self.memory, values.dtype)
-        loss_norm, gradient_norms = norms()
-        loss_squares = keep * state.loss_squares + loss_norm**2
-        squares = keep * state.squares + gradient_norms**2
-        unit = ratio(jnp.where(loss_squares > 0, jnp.sqrt(loss_squares), 1), jnp.sqrt(squares))
-        weights, control = self.control(state.control, values, unit)
-        return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
-
     def control(self, state: RobustControl, values: Any, unit: Any) -> tuple[Float[Array, " m"], RobustControl]:
-        """The weights u, given g and the unit of each multiplier."""
         keep = discount(self.memory, values.dtype)
-        gain, proportional, smoothing = (
-            number.astype(values.dtype) for number in (self.gain, self.proportional, self.smoothing)
-        )
+        gain, proportional, smoothing = self.numbers(values.dtype)
         at_work = (state.integral > 0) | (values > 0)
         here = at_work & (values != 0)
         size = _mean(state.size, state.seen, jnp.abs(values), here)
@@ -118,8 +83,6 @@ class RobustPI(AbstractDual):
         return weights, RobustControl(owed, played, integral, smoothed, rounds, seen, size, noise)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
-        """How sure it is that a constraint is being broken now, from 0 to 1: by how many standard deviations the
-        running mean of g exceeds zero, beyond three."""
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
         return jnp.clip(ratio(state.smoothed, _NORMAL * state.noise * of_mean) - 3, 0, 1)
 

@@ -1,7 +1,5 @@
 """Extreme eigenvectors and singular pairs by matrix-vector products only: Krylov spaces and powers."""
 
-import functools
-import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -228,5 +226,5 @@ def _perron(matrix):
         trace = jnp.trace(matrix)
         matrix = matrix / jnp.where(trace > 0, trace, 1)
         for _ in range(4):
-            matrix = functools.reduce(operator.add, [jnp.outer(row, row) for row in matrix])
+            matrix = jnp.sum(matrix[:, :, None] * matrix[None], axis=1)
     return matrix.sum(axis=1)

@@ -1,0 +1,66 @@
+"""What proportional-integral controllers share: their numbers, and the unit of a multiplier when used alone."""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core.parameters import discount, parameter, positive_parameter, rounds_remembered
+from ..core.tree import ratio
+from .base import AbstractDual, Weights
+
+
+class _State(eqx.Module):
+    control: Any
+    loss_squares: Float[Array, ""]  # sum of |grad f|^2
+    squares: Float[Array, " m"]  # sum of |grad g|^2
+
+
+class AbstractController(AbstractDual):
+    """Multipliers by control, each in a unit that is given: by a learner, or, alone, by the sizes of gradients."""
+
+    gain: Float[Array, ""]  # c
+    proportional: Float[Array, ""]  # k
+    smoothing: Float[Array, ""]
+    memory: Float[Array, ""] | None
+    predictable: ClassVar[bool] = False
+
+    def __init__(self, gain: Any, proportional: Any, smoothing: Any, memory: Any):
+        self.gain = positive_parameter(gain, "gain")
+        self.proportional = parameter(proportional, "proportional", 0, float("inf"))
+        self.smoothing = parameter(smoothing, "smoothing", 0, 0.999)
+        self.memory = rounds_remembered(memory)
+
+    @abc.abstractmethod
+    def rest(self, constraints: int, dtype: Any) -> Any:
+        """The controller before the first round."""
+
+    @abc.abstractmethod
+    def control(self, state: Any, values: Float[Array, " m"], unit: Float[Array, " m"]) -> tuple[Any, Any]:
+        """(the weights u, the new state), given g and the unit of each multiplier."""
+
+    @abc.abstractmethod
+    def urgency(self, state: Any) -> Float[Array, " m"]:
+        """How sure it is that a constraint is being broken now, from 0 to 1: by how many standard deviations the
+        running mean of g exceeds zero, beyond three."""
+
+    def init(self, constraints, dtype: Any):
+        return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), jnp.zeros(constraints, dtype))
+
+    def forecast(self, state: Any):
+        return Weights(jnp.ones((), state.squares.dtype), state.control.integral)
+
+    def weigh(self, state: Any, values, norms):
+        keep = discount(self.memory, values.dtype)
+        loss_norm, gradient_norms = norms()
+        loss_squares = keep * state.loss_squares + loss_norm**2
+        squares = keep * state.squares + gradient_norms**2
+        unit = ratio(jnp.where(loss_squares > 0, jnp.sqrt(loss_squares), 1), jnp.sqrt(squares))
+        weights, control = self.control(state.control, values, unit)
+        return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
+
+    def numbers(self, dtype: Any) -> tuple[Float[Array, ""], ...]:
+        """Gain, proportional and smoothing."""
+        return tuple(number.astype(dtype) for number in (self.gain, self.proportional, self.smoothing))
