@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import tree
+from ..core import check, tree
 from ..core.facts import Facts
 from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
@@ -15,11 +15,14 @@ from ..domains import ProbabilitySimplex
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
+from ..errors import LearnerError
 from ..primal.base import cost
 from ..primal.slow_start import SlowStart, SlowStartState, scaled
 from ..primal.tracking import Tracker
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
+from .overshoot import Overshoot
+from .replays import Replays, shapes
 from .units import Clipped, Units
 
 _ATOMS = 8
@@ -32,10 +35,11 @@ class _State(eqx.Module):
     step: SlowStartState
     control: RobustControl
     units: Units
-    curvature: Float[Array, ""]  # the largest along a step; on boxes, the mean
+    overshoot: Overshoot
     caps: Float[Array, " m+1"]  # of |grad f| and of each |grad g|
     entropic: Entropic | None  # on simplices
     chosen: Point | None  # the decision, where it is another than the tracker's point
+    replays: Replays | None
 
 
 class TrackedPI2(AbstractLearner):
@@ -62,6 +66,10 @@ class TrackedPI2(AbstractLearner):
 
     - `memory`: over how many rounds to look back; all by default. With a memory it follows prices and budgets that
       drift; without, it converges where they do not.
+    - `lmos`: how many Frank-Wolfe steps x makes towards y in a round.
+    - `replays`: how many earlier rounds to remember (each equally likely); gradients are means over them and the
+      present round, all at the present decision. For rounds drawn alike, not for those that drift. Needs `like`, an
+      example of a round: only its shapes and dtypes count.
 
     *Proven:* decisions lie in the set and never use the future. *Measured only:* everything else, in the arena
     (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
@@ -90,15 +98,23 @@ class TrackedPI2(AbstractLearner):
     dual: RobustPI
     step_rule: SlowStart
     memory: Float[Array, ""] | None
+    lmos: int = eqx.field(static=True)
+    replays: int = eqx.field(static=True)
+    like: Any
 
-    def __init__(self, memory: Any = None):
+    def __init__(self, memory: Any = None, *, lmos: Any = 1, replays: Any = 0, like: Any = None):
         self.dual = RobustPI(memory=memory)
         self.step_rule = SlowStart(memory=memory)
         self.memory = rounds_remembered(memory)
+        self.lmos = check.whole(lmos, "lmos", LearnerError, low=1)
+        self.replays = check.whole(replays, "replays", LearnerError, low=0)
+        if (self.replays > 0) != (like is not None):
+            raise LearnerError("replays= and like= go together; give Auto(replays=4, like=round), with any round")
+        self.like = None if like is None else shapes(like)
 
     @property
     def factored(self):
-        return True
+        return self.replays == 0
 
     def init(self, problem, *, key, horizon=None, start=None):
         domain, start = problem.domain, first_decision(problem, start)
@@ -108,10 +124,11 @@ class TrackedPI2(AbstractLearner):
             self.step_rule.init(domain, start),
             self.dual.rest(problem.constraints, zero.dtype),
             Units.begin(problem, start),
-            zero,
+            Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
             Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
             start if problem.has_movement or _is_of_vectors(start) else None,
+            None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
 
     def decision(self, state):
@@ -122,12 +139,14 @@ class TrackedPI2(AbstractLearner):
         played = point_played(played, self.decision(state))
         loss, values = problem.values(played, round)
         keep = discount(self.memory, loss.dtype)
-        of_loss, of_constraints, caps = _clipped(domain, problem.gradients(played, round), keep * state.caps)
+        replays = state.replays
+        gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
+        of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps)
 
         overspent = self.dual.overspent(state.control)
         unit, wakes, size, units = state.units.observe(domain, of_loss, of_constraints, state.step.far, overspent, keep)
         control = state.control.restated(jnp.where(wakes, size, 1))  # until then, the loss's unit was 1
-        curvature = jnp.where(wakes, 0, state.curvature)
+        overshoot = Overshoot(jnp.where(wakes, 0, state.overshoot.curvature))
         multiplier, control = self.dual.control(control, values, unit)
         strength = 1 + ratio(multiplier, unit).sum()
         weights = Weights(1 / strength, multiplier / strength)
@@ -140,25 +159,20 @@ class TrackedPI2(AbstractLearner):
         eta, back, distances = self.step_rule.advance(domain, state.step.forget_costs(wakes), direction, moved)
         urgency = self.dual.urgency(control).max(initial=0)
         boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
-        square = tree.dot(direction, direction)
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
-        if domain.intervals() is None:
-            rate, usual = eta, weights.loss * caps[0] + weights.constraint @ caps[1:]
-            scale = ratio(jnp.ones_like(usual), usual)  # of the gradient's length, but known before a pass over memory
-            along = ratio(_curvature(hessian, tree.scale(scale, direction)), (scale * jnp.sqrt(square)) ** 2)
-            curvature = jnp.maximum(keep * curvature, along)
-        else:
-            step = scaled(domain, eta, direction)
-            gain = tree.dot(step, direction)
-            rate = ratio(gain, square)
-            along = ratio(_curvature(hessian, tree.scale(ratio(jnp.ones_like(gain), jnp.sqrt(gain)), step)), rate)
-            curvature = curvature + jnp.where(square > 0, 2 / (units.rounds + 1), 0) * (along - curvature)
-        overshoot = boost * curvature * rate
-        factor = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
+        usual = weights.loss * caps[0] + weights.constraint @ caps[1:]
+        rate, overshoot = overshoot.observe(domain, hessian, direction, eta, usual, keep, units.rounds)
+        factor = boost * overshoot.factor(boost * rate)
         update = tree.add(
             tree.scale(-factor, scaled(domain, eta, direction)), tree.scale(-1.0, scaled(domain, back, moved))
         )
-        followed = tracker.follow(domain, update, slack=units.rounds**-0.25)
+        slack = units.rounds**-0.25
+        followed = tracker.follow(domain, update, slack)
+        if self.lmos > 1:
+            nothing = tree.zeros_like(update)
+            followed = jax.lax.fori_loop(
+                0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, slack), followed
+            )
 
         entropic = state.entropic
         if entropic is not None:
@@ -173,9 +187,11 @@ class TrackedPI2(AbstractLearner):
             if problem.has_movement:
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
                 chosen = tree.mix(played, aim, share)
-        state = _State(followed, distances, control, units, curvature, caps, entropic, chosen)
-        finite = jnp.isfinite(square) & jnp.isfinite(caps).all()
-        return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=2, finite=finite))
+        replays = None if replays is None else replays.add(round)
+        state = _State(followed, distances, control, units, overshoot, caps, entropic, chosen, replays)
+        finite = jnp.isfinite(tree.dot(direction, direction)) & jnp.isfinite(caps).all()
+        calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
+        return state, outcome(loss, values, weights, calls)
 
 
 def _is_of_vectors(point: Point) -> bool:
@@ -225,10 +241,6 @@ def _finite(gradient: Point, cap) -> Point:
     if tree.is_element(gradient):
         return gradient
     return jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x), gradient)
-
-
-def _curvature(hessian, x: Point) -> Float[Array, ""]:
-    return jnp.maximum(tree.finite(tree.dot(x, hessian(x))), 0)
 
 
 Auto = TrackedPI2

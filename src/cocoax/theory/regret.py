@@ -7,6 +7,8 @@ squared (dual) norms of the gradients. Sources and tags: the functions of the sa
 import math
 from typing import Any
 
+import numpy as np
+
 from .constants import ftpl as ftpl_constants
 from .constants import kappa
 
@@ -64,6 +66,51 @@ def tracked_constant(*, diameter: Any, step: Any, powers: Any, squares: Any) -> 
     """
     own = diameter**2 / (2 * step) + step * squares / 2
     return own + (2 * diameter**2 * step) ** (1 / 3) * powers + (diameter**2 * step**2 * powers**3 * squares) ** 0.25
+
+
+def slow_start(*, diameter: Any, rounds: Any, squares: Any, powers: Any, smallest: Any, first: float = 1e-3) -> Any:
+    r"""Tracked with SlowStart's steps, all memory, on sets that are not boxes, after any t rounds:
+    $(K+1)(12/\varepsilon+1)\,R\sqrt V$ + `slow_start_lag`, with $\varepsilon$ = `first` and K = `slow_start_stops`.
+
+    $V=\sum\|\nabla_s\|^2$ (`squares`). Let $W_t$ be the state's `total` and $r_t$ its `far`, so that
+    $\eta_t=r_t^2/\sqrt{2W_t}$ and $\varepsilon R\le r_t\le R$. A stop multiplies W by $(r'/r)^2$ where r becomes r', so
+    $W_t/r_t^2$ never grows by more than $|\nabla_t|^2$: it is at most V, and $1/\eta_t\le\sqrt{2V}/\varepsilon R$.
+    Between stops r and W only grow, and $1/\eta_t$ rises by at most $\sqrt2(\sqrt{W_t}-\sqrt{W_{t-1}})/r_t^2$: in
+    rounds with $2^jr\le r_t<2^{j+1}r$ by at most $2\sqrt{2V}/2^jr$, in all $4\sqrt{2V}/\varepsilon R$; in a stop by
+    $\sqrt{2V}/\varepsilon R$. With $|y_t-z|\le\frac32R$ (see `tracked`) these rises cost the target
+    $\frac98R^2$ each. What a stop takes back of y is at most R long: it costs at most
+    $(2(\frac32+\frac1{\sqrt2})+1)R^2/2\eta_t$. And $\frac12\sum\eta_t|\nabla_t|^2\le R\sqrt{V/2}$ between stops.
+    """
+    stops = slow_start_stops(rounds)
+    own = (stops + 1) * (12 / first + 1) * diameter * squares**0.5
+    return own + slow_start_lag(
+        diameter=diameter, rounds=rounds, squares=squares, powers=powers, smallest=smallest, first=first
+    )
+
+
+def slow_start_lag(*, diameter: Any, rounds: Any, squares: Any, powers: Any, smallest: Any, first: float = 1e-3) -> Any:
+    r"""What following costs in `slow_start`, $\sum|\nabla_t|d_t$: $R\,S^{3/4}\max((2K)^{1/4},\sqrt2\,t^{1/12}l^{1/6})$.
+
+    $S=\sum\|\nabla_s\|^{4/3}$ (`powers`), $l=1+\ln(V/|\nabla|^2)+2(K+1)\ln\frac1\varepsilon$ with the first gradient
+    that is not 0 (`smallest`, or any bound from below). With $\delta_t=\eta_t|\nabla_t|$:
+    $\sum\delta_t^2\le\frac{R^2}2\sum r_t^2|\nabla_t|^2/W_t\le\frac{R^2}2l$, since a stop makes W at most
+    $\varepsilon^{-2}$ times smaller. In the notation of `tracked`, $A=\sum q_t^2\le R^2(\sum2\sqrt{q_t}\delta_t+KR^2)$,
+    by Hoelder's inequality $\le R^2(2A^{1/4}t^{1/4}R\sqrt{l/2}+KR^2)$, and $\sum|\nabla_t|d_t\le A^{1/4}S^{3/4}$.
+    """
+    stops = slow_start_stops(rounds)
+    log = 1 + np.log(squares / smallest**2) + 2 * (stops + 1) * math.log(1 / first)
+    return diameter * powers**0.75 * np.maximum((2 * stops) ** 0.25, 2**0.5 * rounds ** (1 / 12) * log ** (1 / 6))
+
+
+def slow_start_stops(rounds: Any) -> Any:
+    r"""How often SlowStart can stop in t rounds: $1+\log_4(1+\frac34t)$.
+
+    After k stops it resumes once $-A>2^k\sqrt B$, and $|A|\le\sqrt{nB}$ after n rounds: not before $n>4^k$.
+
+    >>> round(float(slow_start_stops(10_000)), 1)
+    7.4
+    """
+    return 1 + np.log(1 + 0.75 * rounds) / math.log(4)
 
 
 def ftpl(size: Any, squares: Any, *, diameter: Any, dimension: int, perturbation: str = "ball") -> Any:
