@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax import dual, learners, primal
@@ -93,9 +94,13 @@ def test_five_rounds_by_hand():
     np.testing.assert_allclose(game.loss - 0.1 * np.array([0, length / 2, length, 0, length]), [0.5, 1, 0, 1, 1])
 
 
-@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_every_learner_is_charged_for_its_true_movement(learner):
-    game = cx.play(problem(), learner, COSTS, key=KEY, keep_decisions=True)
+# one of each way to observe: DPP, DPPMirror, PDMFW and PrimalDual have YuNeely's
+OBSERVERS = ["Jumper", "Auto", "Blocks", "Yi", "YuNeely", "Capped", "Anytime"]
+
+
+@pytest.mark.parametrize("name", slow_but(OBSERVERS, LEARNERS))
+def test_every_learner_is_charged_for_its_true_movement(name):
+    game = cx.play(problem(), LEARNERS[name], COSTS, key=KEY, keep_decisions=True)
     losses, constraints = by_hand(game.decisions, problem().domain.start())
     np.testing.assert_allclose(game.loss, losses, rtol=1e-12)
     np.testing.assert_allclose(game.constraint[:, 0], constraints, rtol=1e-12, atol=1e-12)
@@ -179,7 +184,7 @@ def test_decisions_may_be_trees():
     assert best.price[0] > 0
 
 
-@pytest.mark.parametrize("name", ["Jumper", "Auto", "Capped", "Anytime"])
+@pytest.mark.parametrize("name", slow_but(["Jumper", "Capped", "Anytime"], ["Jumper", "Auto", "Capped", "Anytime"]))
 def test_the_contract_holds_with_movement(name, free_promotion):
     check_learner(LEARNERS[name], key=KEY, problem=problem(), rounds=COSTS)
 

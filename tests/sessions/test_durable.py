@@ -15,8 +15,13 @@ SHORT, LONG = 23, 100  # rounds
 FILES = ("session", "session-wal", "session-acknowledged")
 
 
-FEW_KILLS = [(tools.RANDOM, 6, 0), ("Auto", 2, 0)]
-KILLS = [*FEW_KILLS, *((tools.RANDOM, 16, seed) for seed in range(1, 9)), *(("Auto", 16, seed) for seed in range(1, 5))]
+FEW_KILLS = [(tools.RANDOM, 6, 0)]  # whoever learns, the same is written
+KILLS = [
+    *FEW_KILLS,
+    ("Auto", 2, 0),
+    *((tools.RANDOM, 16, seed) for seed in range(1, 9)),
+    *(("Auto", 16, seed) for seed in range(1, 5)),
+]
 
 
 @pytest.mark.parametrize("name, kills, seed", slow_but(FEW_KILLS, KILLS))
