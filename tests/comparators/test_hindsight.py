@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax import Comparator, hindsight
@@ -86,6 +87,7 @@ def test_matrix_completion_agrees_with_a_generic_solver(radius, constrained):
         same_multiplier(best, dual)
 
 
+@pytest.mark.slow  # the same with smaller matrices: above
 @pytest.mark.parametrize("radius", [80.0, 25.0], ids=["inside the ball", "on its boundary"])
 def test_larger_matrix_completion_with_a_binding_constraint(radius):
     rounds = completion(25, 25, 100, 60, budget=60.0)
@@ -141,8 +143,12 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("name", SETS)
+ON_SETS = [(name, kind) for name in SETS for kind in LOSSES]
+# In the fast run every set with a curved loss; a linear one on a set with corners and on a round one
+CHOSEN = [case for case in ON_SETS if case[1] != "linear" or case[0] in ("simplex", "l2")]
+
+
+@pytest.mark.parametrize("name, kind", slow_but(CHOSEN, ON_SETS))
 def test_three_stochastic_constraints_agree_with_a_generic_solver(name, kind):
     domain, limits = SETS[name]
     rounds = streams(tight=0.15 if name == "simplex" else -0.3)
@@ -261,8 +267,10 @@ def test_a_domain_that_is_only_an_oracle():
 # Infeasible instances.
 
 
-@pytest.mark.parametrize("name", ["simplex", "l2", "box"])
-@pytest.mark.parametrize("benchmark", ["mean", "every_round"])
+INFEASIBLE = [(name, benchmark) for name in ("simplex", "l2", "box") for benchmark in ("mean", "every_round")]
+
+
+@pytest.mark.parametrize("name, benchmark", slow_but(INFEASIBLE[:3], INFEASIBLE))
 def test_infeasible_instances_are_proven_so(name, benchmark):
     domain, limits = SETS[name]
     rounds = streams(horizon=40, tight=-3.0)

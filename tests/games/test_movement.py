@@ -174,7 +174,7 @@ def test_decisions_may_be_trees():
         lambda x, r, previous: fee(x["a"], r, previous["a"]) + x["b"][0],
         lambda x, r, previous: turnover(x["b"], r, previous["b"]),
     )
-    game = cx.play(on, learners.Auto(), COSTS, key=KEY, keep_decisions=True)
+    game = cx.play(on, LEARNERS["PrimalDual"], COSTS, key=KEY, keep_decisions=True)
     losses, _ = by_hand(game.decisions["a"], pair.start()["a"])
     np.testing.assert_allclose(game.loss, losses + game.decisions["b"][:, 0], rtol=1e-12)
     _, constraints = by_hand(game.decisions["b"], pair.start()["b"], 0)
@@ -225,14 +225,14 @@ def test_a_study_plays_the_same_games(horizons):
 
 def test_a_bad_round_is_named():
     with pytest.raises(cx.ProblemError, match="round 4: the loss is not finite"):
-        cx.play(problem(), learners.Auto(), COSTS.at[4].set(jnp.nan), key=KEY)
+        cx.play(problem(), learners.Stay(), COSTS.at[4].set(jnp.nan), key=KEY)
 
 
 def test_without_movement_a_learner_plays_as_it_is():
-    still, auto = cx.Problem(ProbabilitySimplex(ASSETS), jnp.vdot), learners.Auto()
-    assert as_played(still, auto) is auto
-    state = cx.play(still, auto, COSTS, key=KEY).state
-    assert jax.tree.structure(state) == jax.tree.structure(auto.init(still, key=KEY))
+    still, learner = cx.Problem(ProbabilitySimplex(ASSETS), jnp.vdot), LEARNERS["PrimalDual"]
+    assert as_played(still, learner) is learner
+    state = cx.play(still, learner, COSTS, key=KEY).state
+    assert jax.tree.structure(state) == jax.tree.structure(learner.init(still, key=KEY, horizon=ROUNDS))
 
 
 def test_minimize_refuses_movement():

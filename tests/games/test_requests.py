@@ -102,7 +102,12 @@ def test_a_learner_sees_the_named_fields_and_nothing_else(seen, hidden):
 
 @pytest.mark.parametrize(
     "learner",
-    [learners.Auto(), learners.Blocks(primal.OCG()), learners.PDMFW(perturbation="ball"), learners.DPP()],
+    [
+        learners.Auto(),
+        learners.Blocks(primal.OCG()),
+        pytest.param(learners.PDMFW(perturbation="ball"), marks=pytest.mark.slow),  # observes as DPP does
+        learners.DPP(),
+    ],
     ids=lambda learner: type(learner).__name__,
 )
 def test_learners_that_decide_before_play_the_same_bits(learner):

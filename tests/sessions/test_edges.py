@@ -52,12 +52,12 @@ def test_a_decision_that_is_computed_is_the_same_to_the_bit_after_opening(tmp_pa
 def test_rounds_without_data_come_back(tmp_path):
     (tmp_path / "work").mkdir()
     problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: x[0])
-    it = cx.Session(problem, cx.learners.Auto(), tmp_path / "work" / "session", key=jax.random.key(0))
+    learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RegularizedAscent(theta=1.0, mu=0.1))
+    given = {"key": jax.random.key(0), "horizon": 10}
+    it = cx.Session(problem, learner, tmp_path / "work" / "session", **given)
     for _ in range(3):
         it.observe(None)
-    with cx.Session(
-        problem, cx.learners.Auto(), tools.copied(tmp_path / "work", tmp_path / "copy"), key=jax.random.key(0)
-    ) as again:
+    with cx.Session(problem, learner, tools.copied(tmp_path / "work", tmp_path / "copy"), **given) as again:
         assert again.rounds == 3 and np.array_equal(again.decide(), it.decide())
     it.close()
 
@@ -199,7 +199,7 @@ def test_numbers_of_other_libraries_and_json_are_taken():
 def test_what_was_played_may_be_a_tree_of_lists():
     domain = cx.domains.Product({"b": cx.domains.Box([0.0, 0.0], [1.0, 1.0])})
     problem = cx.Problem(domain, lambda x, r: r @ x["b"])
-    it = cx.Session(problem, cx.learners.Auto(), key=jax.random.key(0))
+    it = cx.Session(problem, cx.learners.Stay(), key=jax.random.key(0))
     assert it.observe([1.0, 2.0], {"b": [0.5, 0.25]}).loss == 1.0
     with pytest.raises(cx.SessionError, match=r"played lacks the field 'b'"):
         it.observe([1.0, 2.0], {"c": [0.5, 0.25]})

@@ -177,7 +177,7 @@ def test_a_first_round_is_refused_in_one_sentence(junk, told):
 
 def test_a_first_round_may_be_a_list_of_dicts():
     domain = cx.domains.Box([0.0], [1.0])
-    session = cx.Session(cx.Problem(domain, lambda x, r: r[1]["a"] * x[0]), cx.learners.Auto(), key=jax.random.key(0))
+    session = cx.Session(cx.Problem(domain, lambda x, r: r[1]["a"] * x[0]), cx.learners.Stay(), key=jax.random.key(0))
     for _ in range(2):
         assert np.isfinite(session.observe([{"a": 1.0}, {"a": 2.0}]).loss)
 
@@ -209,7 +209,7 @@ def test_numbers_too_large_for_float32_are_refused():
 @pytest.mark.usefixtures("free_promotion")
 def test_whole_numbers_that_do_not_fit_are_refused():
     problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -x[0] * r["count"])
-    session = cx.Session(problem, cx.learners.Auto(), key=jax.random.key(0))
+    session = cx.Session(problem, cx.learners.Stay(), key=jax.random.key(0))
     session.observe({"count": np.int8(3)})
     for bad in (300, -129, 1.5, np.int64(2**40), 10**30, True, 2.0):
         _assert_refused(session, round={"count": bad})

@@ -185,7 +185,8 @@ def test_a_game_by_kernels_is_the_game_by_formulas():
 
     def tracker():
         start = jnp.zeros((30, 20), jnp.float32)
-        return cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0), start=start).state.tracker
+        learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RegularizedAscent(theta=1.0, mu=0.1))
+        return cx.play(problem, learner, rounds, key=jax.random.key(0), start=start).state.primal.tracker
 
     expected = tracker().point
     with large_kernels():
