@@ -278,6 +278,29 @@ def linear(x, cost):
     return jnp.vdot(cost, x)
 
 
+def within(x, r):
+    return jnp.vdot(r["use"], x) - r["limit"]
+
+
+LINEAR = cx.Problem(SIMPLEX, lambda x, r: jnp.vdot(r["cost"], x), within)
+
+
+def said(costs=COSTS, use=(0.0, 0.0, 0.0, 1.0), limit=0.3):
+    """Rounds of LINEAR: many tests share its program."""
+    rounds = len(costs)
+    return {
+        "cost": costs,
+        "use": np.tile(np.asarray(use, costs.dtype), (rounds, 1)),
+        "limit": np.full(rounds, limit, costs.dtype),
+    }
+
+
+def played_linear(costs=COSTS, problem=LINEAR, **limited):
+    game = cx.play(problem, Auto(), said(costs, **limited), key=KEY, keep_decisions=True)
+    assert np.all(jax.vmap(lambda x: SIMPLEX.contains(x, 1e-9))(game.decisions))
+    return game
+
+
 @jax.custom_vjp
 def guarded(x, cost):
     return jnp.vdot(cost, x)
@@ -287,15 +310,14 @@ guarded.defvjp(lambda x, cost: (jnp.vdot(cost, x), cost), lambda cost, up: (up *
 
 
 def test_losses_that_cannot_be_differentiated_twice_are_played_as_if_they_were_linear():
-    def outside(x, cost):
-        return jax.pure_callback(lambda c: np.asarray(c), jax.ShapeDtypeStruct((4,), cost.dtype), cost)
+    def outside(x, r):
+        return jax.pure_callback(lambda c: np.asarray(c), jax.ShapeDtypeStruct((4,), r["cost"].dtype), r["cost"])
 
-    def use(x, cost):
-        return x[3] - 0.3
-
-    plain = played(linear, use)
-    np.testing.assert_array_equal(played(guarded, use).decisions, plain.decisions)
-    np.testing.assert_allclose(played(linear, use, loss_grad=outside).decisions, plain.decisions, rtol=0, atol=1e-9)
+    plain = played_linear()
+    once = cx.Problem(SIMPLEX, lambda x, r: guarded(x, r["cost"]), within)
+    np.testing.assert_array_equal(played_linear(problem=once).decisions, plain.decisions)
+    given = cx.Problem(SIMPLEX, lambda x, r: jnp.vdot(r["cost"], x), within, loss_grad=outside)
+    np.testing.assert_allclose(played_linear(problem=given).decisions, plain.decisions, rtol=0, atol=1e-9)
 
 
 def test_without_constraints_it_learns():
@@ -307,12 +329,12 @@ def test_without_constraints_it_learns():
 
 def test_constraints_without_gradients_change_nothing():
     free = played(linear)
-    game = played(linear, lambda x, cost: jnp.ones(()))
+    game = played_linear(use=np.zeros(4), limit=-1.0)
     np.testing.assert_allclose(game.decisions, free.decisions, rtol=0, atol=1e-15)
 
 
 def test_a_constraint_is_met_though_the_loss_has_no_gradient():
-    game = played(lambda x, cost: jnp.zeros(()), lambda x, cost: x[0] - 0.1)
+    game = played_linear(0 * COSTS, use=np.eye(4)[0], limit=0.1)
     assert game.violation()[-1, 0] <= 0 and game.decision[0] <= 0.1
 
 
@@ -324,7 +346,7 @@ def test_a_start_at_the_minimiser_of_the_loss_is_left_for_the_constraint():
 
 
 def test_nothing_to_learn_from_keeps_the_start():
-    game = played(lambda x, cost: jnp.zeros(()), lambda x, cost: jnp.zeros(()))
+    game = played_linear(0 * COSTS, use=np.zeros(4), limit=0.0)
     np.testing.assert_array_equal(game.decisions, np.full((200, 4), 0.25))
 
 
@@ -337,10 +359,8 @@ def test_a_constraint_that_cannot_be_met_is_broken_as_little_as_can_be():
 
 
 def test_float32_stays_float32_and_plays_the_same_game_at_first():
-    problem = cx.Problem(SIMPLEX, linear, lambda x, cost: x[3] - 0.3)
-    wide = cx.play(problem, Auto(), COSTS, key=KEY, keep_decisions=True)
-    start = np.full(4, 0.25, np.float32)
-    narrow = cx.play(problem, Auto(), COSTS.astype(np.float32), key=KEY, start=start, keep_decisions=True)
+    wide, start = played_linear(), np.full(4, 0.25, np.float32)
+    narrow = cx.play(LINEAR, Auto(), said(COSTS.astype(np.float32)), key=KEY, start=start, keep_decisions=True)
     assert {leaf.dtype for leaf in jax.tree.leaves((narrow.decisions, narrow.state))} <= {
         np.dtype(np.float32),
         np.dtype(np.int64),
@@ -365,15 +385,18 @@ def test_decisions_may_be_trees():
 
 
 def test_it_needs_no_horizon_and_a_longer_game_begins_with_the_shorter():
-    problem = cx.Problem(SIMPLEX, linear, lambda x, cost: x[3] - 0.3)
-    whole = cx.play(problem, Auto(), COSTS, key=KEY, keep_decisions=True)
-    part = cx.play(problem, Auto(), COSTS[:80], key=KEY, keep_decisions=True)
+    whole = played_linear()
+    part = cx.play(LINEAR, Auto(), said(COSTS[:80]), key=KEY, keep_decisions=True)
     np.testing.assert_allclose(part.decisions, whole.decisions[:80], rtol=0, atol=1e-12)
     learner = Auto()
-    state, observe = learner.init(problem, key=KEY), jax.jit(lambda state, cost: learner.observe(problem, state, cost))
+    state, observe = (
+        jax.jit(lambda: learner.init(LINEAR, key=KEY))(),
+        jax.jit(lambda *given: learner.observe(LINEAR, *given)),
+    )
     assert learner.rounds_left(state) is None
-    for cost in COSTS[:30]:
-        state, _ = observe(state, cost)
+    rounds = said()
+    for t in range(30):
+        state, _ = observe(state, {name: leaf[t] for name, leaf in rounds.items()})
     np.testing.assert_allclose(learner.decision(state), whole.decisions[30], rtol=0, atol=1e-9)
 
 
@@ -477,11 +500,11 @@ def test_curvature_is_seen_where_gradients_sum_to_nothing():
         cx.domains.Box([-1.0], [1.0]), lambda x, r: r["slope"] * x[0] + r["curve"] * (x[0] - r["centre"]) ** 2
     )
     first = {"slope": jnp.array(1.0), "curve": jnp.array(0.0), "centre": jnp.array(0.0)}
-    state = TrackedPI().init(problem, key=KEY)
-    state, _ = TrackedPI().observe(problem, state, first)
+    observe = jax.jit(lambda *given: TrackedPI().observe(problem, *given)[0])
+    state = observe(jax.jit(lambda: TrackedPI().init(problem, key=KEY))(), first)
     x = TrackedPI().decision(state)[0]
     second = {"slope": jnp.array(0.0), "curve": jnp.array(512.0), "centre": x + 1 / 1024}  # whose gradient is -1
-    state, _ = TrackedPI().observe(problem, state, second)
+    state = observe(state, second)
     assert state.curvature == pytest.approx(1024, rel=1e-6)
 
 

@@ -215,11 +215,10 @@ def test_a_set_built_in_float32_answers_in_float64():
 
 
 def test_intersections_compose():
-    rows, b = np.random.default_rng(0).standard_normal((3, 4)), np.array([0.1, 0.2, 0.3])
-    ball = L2Ball(4, 1.0)
-    at_once, in_turn = ball.intersect(rows, b), ball.intersect(rows[0], b[0]).intersect(rows[1:], b[1:])
+    simplex, (at_once, _, rows, b) = INNER["simplex"][0], cut("simplex", "three")
+    in_turn = simplex.intersect(rows[0], b[0]).intersect(rows[1:], b[1:])
     assert eqx.tree_equal(at_once, in_turn)
-    assert in_turn.domain is ball  # pyright: ignore[reportAttributeAccessIssue]
+    assert in_turn.domain is simplex  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_decisions_may_be_trees():
