@@ -264,7 +264,7 @@ def test_regret_against_a_matrix():
 
 
 def test_a_session_takes_factored_decisions():
-    with cx.Session(problem(), LEARNERS["OCG"], key=KEY) as session:
+    with cx.Session(problem(), LEARNERS["OCG"], key=KEY, horizon=ROUNDS) as session:
         for t in range(3):
             session.observe(jax.tree.map(lambda leaf, t=t: np.asarray(leaf[t]), DATA))
         np.testing.assert_allclose(written(session.decide()), dense_game("OCG").decisions[3], atol=1e-9)
