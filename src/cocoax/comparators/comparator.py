@@ -11,6 +11,7 @@ from ..errors import ProblemError
 from ..problem.movement import decisions_before
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
+from .chunks import batch_size, map_rounds
 from .price import gradient_squares, prices
 
 
@@ -82,7 +83,11 @@ class Comparator(eqx.Module):
 def each_round(problem, rounds, x, axis):
     """(f_t(x), g_t(x)) of all rounds; `axis` is 0 where x is a path, else None. A fixed x does not move."""
     previous = decisions_before(x) if axis == 0 and problem.has_movement else None
-    return jax.vmap(problem.values, in_axes=(axis, 0, None if previous is None else 0))(x, rounds, previous)
+    point = jax.tree.map(lambda leaf: leaf[0], x) if axis == 0 else x
+    batch, moves = batch_size(problem, point, rounds), 0 if previous is not None else None
+    if axis is None:
+        return map_rounds(jax.vmap(lambda r: problem.values(x, r)), batch, rounds)
+    return map_rounds(jax.vmap(problem.values, in_axes=(0, 0, moves)), batch, x, rounds, previous)
 
 
 def float64(x):

@@ -11,16 +11,19 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
+from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem, Round
 from ..problem.rounds import number_of_rounds
+from .clock import Clock, OutOfTime
 from .comparator import Comparator, each_round, float64
+from .methods import solve
 from .objective import Objective
+from .oracle import Oracle
 from .policy import best_policy
 from .price import gradient_squares, prices
-from .proximal_step import ProximalStep
-from .solver import Infeasible, Solver
+from .search import Infeasible, Search
 
 
 def hindsight(
@@ -31,6 +34,9 @@ def hindsight(
     benchmark: Literal["mean", "every_round"] = "mean",
     policy: bool = False,
     tol: float = 1e-6,
+    seconds: float | None = None,
+    progress: bool = True,
+    start: Comparator | Point | None = None,
     horizon: int | None = None,
     key: PRNGKeyArray | None = None,
 ) -> Comparator:
@@ -50,6 +56,9 @@ def hindsight(
       (`Problem(request=...)`): $\min\sum_t f_t(x_t)$ subject to $\sum_t g_t(x_t) \le 0$. Its `x` is the path of
       decisions; no policy does better than `lower_bound`.
     - `tol`: value and lower bound agree to `tol * max(1, |value|)`, constraints hold to `tol` times their size.
+    - `seconds`: returns after about so long with the best decision so far, as it does on Ctrl-C.
+    - `progress`: whether to say, on the error stream, how far it is, where it takes longer than two seconds.
+    - `start`: an earlier answer, for example for the rounds so far, or a point of the domain, to begin with.
 
     Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
     outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
@@ -88,44 +97,62 @@ def hindsight(
         if expected_constraint is not None or benchmark != "mean":
             raise ProblemError("a policy meets the mean of what happens; leave out expected_constraint and benchmark")
         return best_policy(problem, rounds, tol)
-    with jax.enable_x64(True):
+    if seconds is not None and not check.scalar(seconds, "seconds", ProblemError) > 0:
+        raise ProblemError(f"seconds must be positive, got {seconds}")
+
+    with jax.enable_x64(True), Clock(np.inf if seconds is None else float(seconds), progress) as clock:
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
-        proximal = ProximalStep(objective.problem.domain, objective.start)
+        oracle = Oracle(objective.problem.domain, objective.start)
+        search = Search(objective, oracle, tol, clock, _first_point(oracle, start))
         try:
-            solver = Solver(objective, proximal, proximal.centre, objective.count, tol).solve()
+            solve(search)
+        except (OutOfTime, KeyboardInterrupt):
+            pass  # what is known so far is the answer
         except Infeasible as proof:
-            _check_convexity(objective, proximal, *proof.args)
+            _check_convexity(objective, oracle, *proof.args)
             raise _infeasible(objective, *proof.args) from None
-        return _comparator(objective, solver)
+        return _comparator(objective, search)
 
 
-def _comparator(objective, solver):
+def _first_point(oracle, start):
+    if start is None:
+        return None
+    point = start.x if isinstance(start, Comparator) else start
+    point = np.asarray(ravel_pytree(float64(oracle.domain.validate(point, "start", False)))[0])
+    if oracle.projects:
+        return oracle.nearest(point)
+    if not isinstance(start, Comparator) and not oracle.inside(point, 1e-6):
+        raise ProblemError("start must be what hindsight returned, or a point that the domain knows to be its own")
+    return point
+
+
+def _comparator(objective, search):
     _, unravel = ravel_pytree(objective.start)
-    x = unravel(jnp.asarray(solver.best.point))
+    x = unravel(jnp.asarray(search.best.point))
     loss, constraint = (np.asarray(values) for values in each_round(objective.problem, objective.rounds, x, None))
-    value, lower = np.asarray(loss.sum()), np.asarray(solver.lower * objective.horizon)
-    if solver.best_violation <= solver.tol and solver.best.loss + solver.precision < solver.lower:
+    value, lower = np.asarray(loss.sum()), np.asarray(search.lower * objective.horizon)
+    if search.best_violation <= search.tol and search.best.loss + search.precision < search.lower:
         raise ProblemError(
             f"the loss or a constraint is not convex, or the domain's lmo not exact: value {value:.6g} is below its "
             f"lower bound {lower:.6g}"
         )
-    if not solver.done:
+    if not search.done:
         warnings.warn(
             f"hindsight stopped before its certificate closed: value {value:.8g}, lower bound {lower:.8g} "
-            f"(gap {value - lower:.2g}), constraints exceeded by {solver.best_violation:.2g} of their size",
+            f"(gap {value - lower:.2g}), constraints exceeded by {search.best_violation:.2g} of their size",
             stacklevel=3,
         )
-    multiplier = solver.multiplier
+    multiplier = search.multiplier
     if objective.benchmark == "every_round":
         multiplier = objective.horizon * multiplier.reshape(objective.horizon, objective.problem.constraints)
     charged = prices(multiplier, gradient_squares(objective.problem, objective.rounds, x))
     return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier, charged)
 
 
-def _check_convexity(objective, proximal, multiplier, bound):
+def _check_convexity(objective, oracle, multiplier, bound):
     """A proof of infeasibility that some point contradicts shows that the constraints are not convex."""
-    directions = np.random.default_rng(0).standard_normal((20, len(proximal.centre)))
-    for point in (proximal.centre, *(proximal.lmo(direction) for direction in directions)):
+    directions = np.random.default_rng(0).standard_normal((20, len(oracle.centre)))
+    for point in (oracle.centre, *(oracle.lmo(direction) for direction in directions)):
         if multiplier @ objective.measure(point, np.zeros_like(multiplier)).constraint < 0.99 * bound:
             raise ProblemError("the constraints are not convex, or the domain's lmo is not exact; hindsight needs both")
 

@@ -11,10 +11,12 @@ from jax.flatten_util import ravel_pytree
 
 from ..core import tree
 from ..errors import ProblemError
+from ..problem import derivatives
 from ..problem.functions import constraint_values, function_of
 from ..problem.rounds import number_of_rounds
+from .chunks import batch_size, has_own_gradients, map_rounds, sum_rounds
 from .comparator import each_round, float64
-from .solver import Evaluation
+from .search import Evaluation
 
 
 class Expected(eqx.Module):
@@ -30,8 +32,84 @@ class Expected(eqx.Module):
         return constraint_values(self.function, "expected_constraint", self.names, x)
 
 
+class Functions(eqx.Module):
+    """F = (1/T) sum_t f_t and the G of the benchmark, of flat vectors, in compiled code."""
+
+    problem: Any
+    rounds: Any
+    expected: Any
+    like: Any  # a decision
+    benchmark: str = eqx.field(static=True)
+
+    @property
+    def horizon(self) -> int:
+        return number_of_rounds(self.rounds)
+
+    @property
+    def each_round(self) -> bool:
+        return self.benchmark == "every_round"
+
+    def point(self, x):
+        return ravel_pytree(self.like)[1](x)
+
+    def measure(self, x, weights, of_loss=1.0, lanes=1):
+        """(F, G, the gradient of of_loss F + <weights, G>) in one pass over the rounds."""
+        problem, point, horizon = self.problem, self.point(x), self.horizon
+        if self.each_round:
+            shares = weights.reshape(horizon, problem.constraints)
+        else:
+            shares = jnp.broadcast_to(weights / horizon, (horizon, problem.constraints))
+            shares = shares if self.expected is None else jnp.zeros_like(shares)
+
+        def of_batch(rounds, shares):
+            loss, constraint, slope = _linearize(problem, point, rounds, of_loss / horizon, shares)
+            return loss.sum(), constraint.sum(0), slope
+
+        batch = batch_size(problem, point, self.rounds, lanes=lanes)
+        loss, constraint, slope = sum_rounds(of_batch, batch, self.rounds, shares)
+        slope, constraint = ravel_pytree(slope)[0], constraint / horizon
+        if self.expected is not None:
+            constraint, pull = jax.vjp(self.expected, point)
+            slope = slope + ravel_pytree(pull(weights)[0])[0]
+        elif self.each_round:
+            constraint = map_rounds(jax.vmap(lambda r: problem.values(point, r)[1]), batch, self.rounds).reshape(-1)
+        return loss / horizon, constraint, slope
+
+    def jacobian(self, x):
+        point = self.point(x)
+        if self.expected is None and not self.each_round:
+            count = self.problem.constraints
+            return jax.vmap(lambda weights: self.measure(x, weights, 0.0, count)[2])(jnp.eye(count))
+        if self.expected is not None:
+            rows = jax.jacrev(self.expected)(point)
+        else:
+            rows = jax.vmap(lambda r: self.problem.gradients(point, r)[1])(self.rounds)
+            rows = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)
+        return jax.vmap(lambda row: ravel_pytree(row)[0])(rows)
+
+    def curvature(self, x, weights, lanes=1):
+        """Products with the Hessian of F + <weights, G>."""
+        return lambda way: jax.jvp(lambda at: self.measure(at, weights, 1.0, lanes)[2], (x,), (way,))[1]
+
+
+def _linearize(problem, point, rounds, of_loss, shares):
+    """(f_t, g_t, the gradient of sum_t of_loss f_t + <shares_t, g_t>) for a batch of rounds."""
+    of_losses = jnp.full(len(shares), of_loss, shares.dtype)
+    if has_own_gradients(problem):
+
+        def one(r, a, b):
+            loss, constraint, pull = problem.linearize(point, r)
+            return loss, constraint, pull(a, b)
+
+        loss, constraint, slopes = jax.vmap(one)(rounds, of_losses, shares)
+        return loss, constraint, jax.tree.map(lambda leaf: leaf.sum(0), slopes)
+    function = lambda at: jax.vmap(lambda r: problem.values(at, r))(rounds)  # noqa: E731
+    (loss, constraint), pull = derivatives.pulled_back(function, point)
+    return loss, constraint, pull((of_losses, shares))
+
+
 class Objective:
-    """F = (1/T) sum_t f_t and the G of the benchmark on flat vectors; every pass over the rounds is compiled."""
+    """`Functions`, compiled, with NumPy on both sides."""
 
     def __init__(self, problem, rounds, expected, benchmark):
         self.problem, self.rounds, self.benchmark = problem, rounds, benchmark
@@ -39,67 +117,54 @@ class Objective:
         self.unit = 1.0 / self.horizon
         self.expected: Any = None if expected is None else float64(Expected(expected, problem.names))
         self.start = float64(problem.domain.start())
-        loss, constraint = each_round(problem, rounds, self.start, None)
+        self.functions = Functions(problem, rounds, self.expected, self.start, benchmark)
+        self.count = problem.constraints * (self.horizon if benchmark == "every_round" else 1)
+        self._check_start()
+
+    def _check_start(self):
+        loss, constraint = each_round(self.problem, self.rounds, self.start, None)
         for name, values in (("loss", loss), ("constraint", constraint)):
             bad = ~np.isfinite(np.asarray(values).reshape(self.horizon, -1)).all(axis=1)
             if bad.any():
                 raise ProblemError(f"the {name} of round {bad.argmax()} is not finite at the domain's start")
-        bad = ~np.asarray(_finite_gradients(problem, rounds, self.start))
-        if bad.any():
-            raise ProblemError(f"the gradient of round {bad.argmax()} is not finite at the domain's start")
-        self.count = problem.constraints * (self.horizon if benchmark == "every_round" else 1)
-        if expected is not None:
+        if self.expected is not None:
             jax.eval_shape(self.expected, self.start)
+        start = np.asarray(ravel_pytree(self.start)[0])
+        if not np.isfinite(self.measure(start, np.ones(self.count)).slope).all():
+            bad = ~np.asarray(_finite_gradients(self.problem, self.rounds, self.start))
+            if bad.any():
+                raise ProblemError(f"the gradient of round {bad.argmax()} is not finite at the domain's start")
 
     def measure(self, x, weights):
-        answer = _measure(self.problem, self.rounds, self.expected, self.start, x, weights, self.benchmark)
-        loss, constraint, slope = (np.asarray(part) for part in answer)
+        loss, constraint, slope = (np.asarray(part) for part in _measure(self.functions, x, weights))
         return Evaluation(x, float(loss), constraint, slope)
 
     def jacobian(self, x):
-        if self.count == 0:
-            return np.zeros((0, len(x)))
-        return np.asarray(_jacobian(self.problem, self.rounds, self.expected, self.start, x, self.benchmark))
+        return np.asarray(_jacobian(self.functions, x)) if self.count else np.zeros((0, len(x)))
+
+    def products(self, x, weights, ways):
+        """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled."""
+        count = len(ways)
+        filled = np.concatenate([ways, np.zeros((-count % 64, len(x)))])
+        return np.asarray(_products(self.functions, x, weights, filled))[:count]
 
 
 @eqx.filter_jit
 def _finite_gradients(problem, rounds, x):
-    return jax.vmap(lambda r: tree.all_finite(problem.gradients(x, r)))(rounds)
+    return jax.lax.map(lambda r: tree.all_finite(problem.gradients(x, r)), rounds)
 
 
 @eqx.filter_jit
-def _measure(problem, rounds, expected, like, x, weights, benchmark):
-    """(F, G, the gradient of F + <weights, G>) in one pass."""
-    point = ravel_pytree(like)[1](x)
-    horizon, m = number_of_rounds(rounds), problem.constraints
-    if benchmark == "every_round":
-        of_round = horizon * weights.reshape(horizon, m)
-    else:
-        of_round = jnp.broadcast_to(weights if expected is None else jnp.zeros(m), (horizon, m))
-
-    def one(r, b):
-        loss, constraint, pull = problem.linearize(point, r)
-        return loss, constraint, pull(jnp.ones((), x.dtype), b)
-
-    loss, constraint, slope = jax.vmap(one)(rounds, of_round)
-    slope = ravel_pytree(jax.tree.map(lambda leaf: leaf.mean(0), slope))[0]
-    if expected is not None:
-        constraint, pull = jax.vjp(expected, point)
-        return loss.mean(), constraint, slope + ravel_pytree(pull(weights)[0])[0]
-    return loss.mean(), constraint.reshape(-1) if benchmark == "every_round" else constraint.mean(0), slope
+def _measure(functions, x, weights):
+    return functions.measure(x, weights)
 
 
 @eqx.filter_jit
-def _jacobian(problem, rounds, expected, like, x, benchmark):
-    point = ravel_pytree(like)[1](x)
-    if expected is not None:
-        rows = jax.jacrev(expected)(point)
-    else:
-        rows = jax.vmap(lambda r: problem.gradients(point, r)[1])(rounds)
-        merge = (
-            (lambda leaf: leaf.reshape(-1, *leaf.shape[2:]))
-            if benchmark == "every_round"
-            else (lambda leaf: leaf.mean(0))
-        )
-        rows = jax.tree.map(merge, rows)
-    return jax.vmap(lambda row: ravel_pytree(row)[0])(rows)
+def _jacobian(functions, x):
+    return functions.jacobian(x)
+
+
+@eqx.filter_jit
+def _products(functions, x, weights, ways):
+    lanes = min(len(ways), 64)
+    return jax.lax.map(functions.curvature(x, weights, lanes), ways, batch_size=lanes)

@@ -11,11 +11,9 @@ that projects exactly is asked for that instead.
 
 from typing import NamedTuple
 
-import equinox as eqx
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
-from ..errors import DomainError
+from .oracle import Oracle
 from .quadratic import solve_quadratic
 
 _MOST_VERTICES = 400
@@ -23,6 +21,7 @@ _UNUSED = 1e-11
 _ASCENTS = 60
 _PATIENCE = 40
 _HALVINGS = 12
+_FEW = 50  # entries up to which column generation is quicker than a projection
 
 
 class Pieces(NamedTuple):
@@ -39,57 +38,26 @@ class Step(NamedTuple):
     excess: float  # the largest row at the answer, or 0
 
 
-@eqx.filter_jit
-def _lmo(domain, direction, unravel_like):
-    _, unravel = ravel_pytree(unravel_like)
-    return ravel_pytree(domain.lmo(unravel(direction)).dense())[0]
-
-
-@eqx.filter_jit
-def _project(domain, point, unravel_like):
-    _, unravel = ravel_pytree(unravel_like)
-    return ravel_pytree(domain.project(unravel(point)))[0]
-
-
-@eqx.filter_jit
-def _contains(domain, point, unravel_like):
-    _, unravel = ravel_pytree(unravel_like)
-    return domain.contains(unravel(point), 0.0)
-
-
 class ProximalStep:
     """Proximal steps over a domain on flat float64 vectors; it keeps the vertices of the last step."""
 
-    def __init__(self, domain, like):
-        self.domain, self.like = domain, like
-        self.centre = np.asarray(ravel_pytree(like)[0], np.float64)
-        self.diameter = _diameter(domain)
-        self.calls = 0
-        self.is_polytope, self.has_interior = self._probe()
-        self.projects = self._can_project()
-        self.earlier = self.lmo(np.zeros_like(self.centre))[None]  # a polytope's vertices in use in the step before
+    def __init__(self, oracle: Oracle, check):
+        self.oracle, self.check = oracle, check
+        self.earlier = oracle.lmo(np.zeros_like(oracle.centre))[None]  # a polytope's vertices of the step before
 
-    def lmo(self, direction):
-        self.calls += 1
-        return np.asarray(_lmo(self.domain, direction, self.like), np.float64)
-
-    def inside(self, point):
-        try:
-            return bool(_contains(self.domain, point, self.like))
-        except DomainError:  # an LMO alone cannot tell
-            return False
-
-    def nearest(self, point):
-        return np.asarray(_project(self.domain, point, self.like), np.float64)
+    @property
+    def _ascends(self):
+        large = self.oracle.projects and len(self.oracle.centre) > _FEW
+        return large or not self.oracle.is_polytope
 
     def step(self, c, L, y, loss, rows, K, accuracy, guess=None) -> Step:
         """The minimiser to within `accuracy` in value. `guess`: weights of all pieces to start from."""
-        if self.has_interior or (guess is None and not self.is_polytope):
+        if self.oracle.has_interior or (guess is None and self._ascends):
             free = _step_without_domain(c, L, y, loss, rows, K)
-            if self.has_interior and self.inside(free.point):
+            if self.oracle.has_interior and self.oracle.inside(free.point):
                 return free
             guess = np.append(free.loss_weights, free.row_weights) if guess is None else guess
-        if self.is_polytope:
+        if not self._ascends:
             self.earlier, step = self._generate(c, L, y, loss, rows, K, accuracy, self.earlier)
             return step
         return self._ascend(c, L, y, loss, rows, K, accuracy, guess)
@@ -104,10 +72,10 @@ class ProximalStep:
 
         def project(weights):
             tilted = c + weights @ slopes
-            if self.projects:
-                point = self.nearest(y - tilted / L)
+            if self.oracle.projects:
+                point = self.oracle.nearest(y - tilted / L)
             else:
-                first = self.lmo(tilted + L * (self.centre - y))[None]
+                first = self.oracle.lmo(tilted + L * (self.oracle.centre - y))[None]
                 _, (point, *_) = self._generate(tilted, L, y, none, none, K, closer, first)
             move = point - y
             dual = values @ weights + tilted @ move + 0.5 * L * (move @ move)
@@ -117,7 +85,7 @@ class ProximalStep:
         for _ in range(_ASCENTS):
             missing = (np.max(slack[:of_loss]) if of_loss else 0.0) - weights @ slack
             excess = np.max(slack[of_loss:], initial=0.0)
-            price = 2.0 * weights[of_loss:].sum() if excess <= 1e-8 * self.diameter else K
+            price = 2.0 * weights[of_loss:].sum() if excess <= 1e-8 * self.oracle.diameter else K
             if len(slopes) == 0 or missing + price * excess <= accuracy:
                 break
             towards = _best_weights(curvature, -slack - curvature @ weights, of_loss, K) - weights
@@ -139,40 +107,18 @@ class ProximalStep:
     def _generate(self, c, L, y, loss, rows, K, accuracy, vertices):
         best, stale = np.inf, 0
         while True:
+            self.check()
             weights, step = _step_in_hull(vertices, c, L, y, loss, rows, K)
             slope = c + L * (step.point - y) + step.loss_weights @ loss.slopes + step.row_weights @ rows.slopes
-            vertex = self.lmo(slope)
+            vertex = self.oracle.lmo(slope)
             gap = slope @ (step.point - vertex)
             best, stale = (gap, 0) if gap < best else (best, stale + 1)
-            proven = gap <= accuracy + 1e-13 * self.diameter * np.linalg.norm(slope) or stale > _PATIENCE
-            repeated = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.diameter
+            proven = gap <= accuracy + 1e-13 * self.oracle.diameter * np.linalg.norm(slope) or stale > _PATIENCE
+            repeated = np.abs(vertices - vertex).max(axis=1).min() <= 1e-13 * self.oracle.diameter
             vertices = vertices[weights > _UNUSED * weights.max()]
             if proven or repeated or len(vertices) >= _MOST_VERTICES:
                 return vertices, step
             vertices = np.concatenate([vertices, vertex[None]])
-
-    def _can_project(self):
-        try:
-            return bool(np.isfinite(self.nearest(self.centre)).all())
-        except DomainError:
-            return False
-
-    def _probe(self):
-        """Whether X seems a polytope (directions that are almost the same have the same answer), and whether it
-        has an interior (a little noise does not lead out of it) as far as `contains` can tell."""
-        directions, noise = np.random.default_rng(0).standard_normal((2, 20, len(self.centre)))
-        vertices = np.stack([self.lmo(direction) for direction in directions])
-        nudged = np.stack([self.lmo(near) for near in directions[:3] + 1e-6 * noise[:3]])
-        middle = 0.5 * (vertices.mean(0) + self.centre)
-        inside = self.inside(middle + 1e-4 * self.diameter * noise[0] / np.linalg.norm(noise[0]))
-        return bool(np.abs(vertices[:3] - nudged).max() <= 1e-12 * self.diameter), inside
-
-
-def _diameter(domain):
-    try:
-        return float(domain.diameter(2))
-    except DomainError:
-        return float(domain.diameter(1))  # an upper bound
 
 
 def _step_in_hull(vertices, c, L, y, loss, rows, K):

@@ -7,11 +7,10 @@ Affine constraints are thus met exactly by every step, and need one k only. If F
 a proximal bundle method (Kiwiel, 1990) takes over, which sees them through their linearisations only.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .proximal_step import Pieces, ProximalStep
+from .search import Evaluation, Infeasible, Search
 
 _SMOOTH_STEPS = 2000
 _STANDSTILL = 200  # smooth steps that do not narrow the gap: they are too small for the accuracy of steps
@@ -22,73 +21,22 @@ _MOST_CALLS = 50_000  # of the LMO
 _SUFFICIENT = 0.1
 
 
-class Evaluation(NamedTuple):
-    point: np.ndarray
-    loss: float
-    constraint: np.ndarray
-    slope: np.ndarray  # the gradient of F + <weights, G>
-
-
-class Infeasible(Exception):
-    """Carries (multiplier, bound): <multiplier, G> >= bound > 0 on X."""
-
-
 class Solver:
     """The state of the search: `best`, the best point that meets the constraints; `lower`, proven by `multiplier`.
 
     `objective` answers `measure(x, weights) -> Evaluation` and `jacobian(x) -> (M, d)`.
     """
 
-    def __init__(self, objective, proximal: ProximalStep, start, count, tol):
-        self.objective, self.proximal, self.tol = objective, proximal, tol
-        self.lower, self.multiplier = -np.inf, np.zeros(count)
-        self.done = False
-        first = objective.measure(start, np.zeros(count))
-        scale = np.abs(first.constraint) + np.linalg.norm(objective.jacobian(start), axis=1) * proximal.diameter
-        self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
-        self.slopes, self.offsets = np.zeros((0, len(start))), np.zeros(0)
+    def __init__(self, search: Search, proximal: ProximalStep):
+        self.search, self.proximal = search, proximal
+        self.objective, self.oracle = search.objective, search.oracle
+        self.slopes, self.offsets = np.zeros((0, len(search.first.point))), np.zeros(0)
         self.owner, self.norm = np.zeros(0, int), np.zeros(0)
-        self.first, self.penalty = first, 0.0
-        self.best, self.best_violation = first, np.inf
-        self.latest = first
-        self._judge(first, np.zeros(count))
+        self.penalty = 0.0
 
     def solve(self):
-        if not self.done and not self._smooth():
+        if not self.search.done and not self._smooth():
             self._bundle()
-        return self
-
-    @property
-    def precision(self):
-        return self.tol * max(self.objective.unit, abs(self.best.loss))
-
-    def _judge(self, at: Evaluation, multiplier):
-        """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X."""
-        if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
-            return
-        self.latest = at
-        vertex = self.proximal.lmo(at.slope)
-        self._raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
-        violation = np.max(at.constraint / self.constraint_scale, initial=0.0)
-        if max(violation, self.best_violation) <= self.tol:
-            better = self._score(at) < self._score(self.best)
-        else:
-            better = violation < self.best_violation
-        if better:
-            self.best, self.best_violation = at, violation
-        met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
-        self.done = met and self.best.loss - self.lower <= self.precision
-
-    def _charge(self, at: Evaluation):
-        """What breaking the constraints saves, at the current multiplier."""
-        return max(self.multiplier @ at.constraint, 0.0)
-
-    def _score(self, at: Evaluation):
-        return at.loss + 2 * self._charge(at)
-
-    def _raise_lower(self, bound, multiplier):
-        if bound > self.lower:
-            self.lower, self.multiplier = bound, multiplier
 
     # Rows: linearised constraints, scaled to unit slopes.
 
@@ -107,7 +55,7 @@ class Solver:
         return Pieces(self.slopes, self.slopes @ y + self.offsets)
 
     def _per_constraint(self, row_weights):
-        weights = np.zeros(len(self.multiplier))
+        weights = np.zeros(len(self.search.multiplier))
         np.add.at(weights, self.owner, row_weights / self.norm)
         return weights
 
@@ -116,16 +64,16 @@ class Solver:
 
     def _step(self, c, L, y, loss, guess=None):
         """A proximal step; where the rows cannot be met, either the proof or a larger penalty."""
-        gap = min(self.best.loss - self.lower, abs(self.latest.loss - self.lower))
-        accuracy = 1e-4 * max(gap, self.precision)
+        gap = min(self.search.best.loss - self.search.lower, abs(self.search.latest.loss - self.search.lower))
+        accuracy = 1e-4 * max(gap, self.search.precision)
         while True:
             step = self.proximal.step(c, L, y, loss, self._rows(y), self.penalty, accuracy, guess)
-            if step.excess <= 1e-9 * self.proximal.diameter or step.row_weights.sum() < 0.9 * self.penalty:
+            if step.excess <= 1e-9 * self.oracle.diameter or step.row_weights.sum() < 0.9 * self.penalty:
                 return step
             shares = step.row_weights / step.row_weights.sum()
-            vertex = self.proximal.lmo(shares @ self.slopes)
+            vertex = self.oracle.lmo(shares @ self.slopes)
             bound = shares @ (self.slopes @ vertex + self.offsets)
-            if bound > 1e-9 * self.proximal.diameter:
+            if bound > 1e-9 * self.oracle.diameter:
                 multiplier = self._per_constraint(shares)
                 raise Infeasible(multiplier / multiplier.sum(), bound / multiplier.sum())
             if self.penalty > 1e12 * self.first_penalty:
@@ -134,12 +82,12 @@ class Solver:
 
     def _smooth(self):
         """Whether the smooth phase should not be followed by the bundle phase."""
-        none = Pieces(np.zeros((0, len(self.first.point))), np.zeros(0))
-        multiplier = np.zeros(len(self.multiplier))
-        x = y = self.first
+        none = Pieces(np.zeros((0, len(self.search.first.point))), np.zeros(0))
+        multiplier = np.zeros(len(self.search.multiplier))
+        x = y = self.search.first
         around, jacobian = x, self._linearize(x)
         self.first_penalty = self.penalty = 10.0 * (np.linalg.norm(x.slope) + 1e-9)
-        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.proximal.diameter, 1e-12)  # linear losses have no curvature
+        floor = 1e-3 * max(np.linalg.norm(x.slope) / self.oracle.diameter, 1e-12)  # linear losses have no curvature
         L, lowest = max(self._first_curvature(x), floor), np.inf
         momentum, guess, first_move, inner, affine = 1.0, None, None, 0, True
 
@@ -152,8 +100,11 @@ class Solver:
         gap = np.inf
         for number in range(1, _SMOOTH_STEPS + 1):
             if number % _STANDSTILL == 0:
-                before, gap = gap, self.best.loss - self.lower
-                if 0.9 * before < gap <= _CLOSE * self.precision and self.best_violation <= self.tol:
+                before, gap = gap, self.search.best.loss - self.search.lower
+                if (
+                    0.9 * before < gap <= _CLOSE * self.search.precision
+                    and self.search.best_violation <= self.search.tol
+                ):
                     return True
             phi, slope = value(y), y.slope - multiplier @ jacobian
             while True:
@@ -167,8 +118,8 @@ class Solver:
                     break
                 L *= 2.0
             guess = step.row_weights
-            self._judge(new, weights)
-            if self.done or self.proximal.calls > _MOST_CALLS:
+            self.search.judge(new, weights)
+            if self.search.done or self.oracle.calls > _MOST_CALLS:
                 return True
             lowest = min(lowest, L)
             if 1e5 * lowest < L:
@@ -185,7 +136,7 @@ class Solver:
             L = max(L * (0.5 if rise < 0.1 * L * (d @ d) else 0.97), floor)
 
             # A new linearisation, once the subproblem of the last one is solved well enough for it.
-            affine = affine and np.all(error(new) <= 1e-11 * self.constraint_scale)
+            affine = affine and np.all(error(new) <= 1e-11 * self.search.constraint_scale)
             inner, move = inner + 1, L * np.linalg.norm(d)
             first_move = move if first_move is None else first_move
             if not affine and (move <= 0.1 * first_move or inner >= 30):
@@ -202,7 +153,7 @@ class Solver:
 
     def _first_curvature(self, x):
         near = self.objective.measure(
-            x.point + 0.1 * (self.proximal.lmo(x.slope) - x.point), np.zeros(len(self.multiplier))
+            x.point + 0.1 * (self.oracle.lmo(x.slope) - x.point), np.zeros(len(self.search.multiplier))
         )
         if not np.isfinite(near.slope).all():
             return 0.0
@@ -210,12 +161,12 @@ class Solver:
         return np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(d), 1e-300)
 
     def _bundle(self):
-        zeros = np.zeros(len(self.multiplier))
-        centre = self.objective.measure(self.best.point, zeros)
+        zeros = np.zeros(len(self.search.multiplier))
+        centre = self.objective.measure(self.search.best.point, zeros)
         self.slopes, self.offsets = self.slopes[:0], self.offsets[:0]
         self.owner, self.norm = self.owner[:0], self.norm[:0]
         slopes, values = np.zeros((0, len(centre.point))), np.zeros(0)  # values at the origin of each cut
-        L = 0.1 * np.linalg.norm(centre.slope) / self.proximal.diameter + 1e-12
+        L = 0.1 * np.linalg.norm(centre.slope) / self.oracle.diameter + 1e-12
         new, nulls = centre, 0
         no_slope = np.zeros(len(centre.point))
         for _ in range(_BUNDLE_STEPS):
@@ -228,15 +179,15 @@ class Solver:
             rows = self._rows(step.point)
             model = slopes @ step.point + values
             aggregate = step.loss_weights @ slopes + step.row_weights @ rows.slopes
-            vertex = self.proximal.lmo(aggregate)
+            vertex = self.oracle.lmo(aggregate)
             weights = self._per_constraint(step.row_weights)
-            self._raise_lower(
+            self.search.raise_lower(
                 step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex),
                 weights,
             )
             new = self.objective.measure(step.point, zeros)
-            self._judge(new, zeros)
-            if self.done or self.proximal.calls > _MOST_CALLS:
+            self.search.judge(new, zeros)
+            if self.search.done or self.oracle.calls > _MOST_CALLS:
                 return
             merit = centre.loss + self.penalty * np.max(centre.constraint, initial=0.0)
             expected = merit - model.max() - self.penalty * step.excess

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...core import check, tree
+from ...core import check, host, tree
 from ...core.facts import DomainFacts, with_facts
 from ...errors import DomainError
 from ..arguments import by_norm, number
@@ -40,7 +40,7 @@ class FromLMO(AbstractDomain):
         if not tree.is_traced(self.minimise, direction):
             return Dense(jax.tree.map(jnp.asarray, _call_host(self.minimise, direction)))
         answer = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), direction)
-        point = jax.pure_callback(_call_host, answer, self.minimise, direction, vmap_method="sequential")
+        point = host.callback(_call_host, answer, self.minimise, direction, vmap_method="sequential")
         return Dense(point)
 
     def vertex(self):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...core import tree
+from ...core import host, tree
 from ...errors import DomainError
 from ..base import AbstractDomain, floating
 from ..vertices import Dense
@@ -78,6 +78,15 @@ class LinearProgram:
         """What `fingerprint` hashes: the program, without the solver's memory."""
         matrix = self._matrix.tocoo()
         return matrix.shape, matrix.coords, matrix.data, self._rows, self._bounds, self._units
+
+    @property
+    def original(self):
+        """The program as it was given, (matrix, (r, s), (l, u))."""
+        from scipy import sparse
+
+        lower, upper = self._bounds
+        scaled = self._matrix @ sparse.diags_array(1 / np.broadcast_to(self._units, self.size))
+        return scaled, self._rows, (self._units * lower, self._units * upper)
 
     @property
     def box(self):
@@ -192,7 +201,7 @@ def callback(function, shape, x, *data):
     if not tree.is_traced(x, *data):  # so that an error reaches the user as it is
         return jnp.asarray(call(x, *data))
     answer = jax.ShapeDtypeStruct(shape, x.dtype)
-    return jax.pure_callback(call, answer, x, *data, vmap_method="expand_dims")
+    return host.callback(call, answer, x, *data, vmap_method="expand_dims")
 
 
 def _near_one(cost):

@@ -1,0 +1,95 @@
+"""Sets as cone programs: small ones are handed to a solver whole."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..domains.composed.product import Product
+from ..domains.polytopes.couplings import Birkhoff
+from ..domains.polytopes.linear_program import AbstractHosted, LinearProgram
+from ..domains.vectors.balls import Box, L1Ball, L2Ball, LinfBall
+from ..domains.vectors.simplices import ProbabilitySimplex, UnitSimplex
+from .simplicial import blocks
+
+
+class Part(NamedTuple):
+    """Rows with b - A z in a cone: "zero", "positive" or "second" (the second-order cone)."""
+
+    matrix: Any  # sparse (k, n)
+    side: np.ndarray
+    cone: str
+
+
+class Cones(NamedTuple):
+    """{x : parts hold for (x, extra)}, with some extra variables."""
+
+    size: int
+    extra: int
+    parts: list[Part]
+
+
+def cones_of(domain) -> Cones | None:
+    """The set as a cone program, if it is one of those that are known here."""
+    from scipy import sparse
+
+    if not isinstance(domain, Product):
+        return _known(domain)
+    factors = [_known(block) for block in blocks(domain)]
+    if any(factor is None for factor in factors):
+        return None
+    size, extra = (sum(getattr(factor, name) for factor in factors if factor) for name in ("size", "extra"))
+    parts, first, behind = [], 0, size
+    for factor in factors:
+        assert factor is not None
+        place = np.r_[first : first + factor.size, behind : behind + factor.extra]
+        embed = sparse.csr_array((np.ones(len(place)), (np.arange(len(place)), place)), (len(place), size + extra))
+        parts += [part._replace(matrix=part.matrix @ embed) for part in factor.parts]
+        first, behind = first + factor.size, behind + factor.extra
+    return Cones(size, extra, parts)
+
+
+def _known(domain) -> Cones | None:
+    from scipy import sparse
+
+    n = domain.dimension
+    eye: Any = sparse.eye_array(n, format="csr")
+    ones, zeros = sparse.csr_array(np.ones((1, n))), np.zeros(n)
+    match domain:
+        case Box():
+            return Cones(n, 0, _between(eye, np.ravel(domain.lower), np.ravel(domain.upper)))
+        case LinfBall():
+            return Cones(n, 0, _between(eye, *(sign * np.full(n, domain.radius) for sign in (-1.0, 1.0))))
+        case ProbabilitySimplex():
+            return Cones(n, 0, [Part(ones, np.array([float(domain.total)]), "zero"), Part(-eye, zeros, "positive")])
+        case UnitSimplex():
+            total = Part(ones, np.array([float(domain.total)]), "positive")
+            return Cones(n, 0, [total, Part(-eye, zeros, "positive")])
+        case L1Ball():
+            above = [Part(sparse.hstack([sign * eye, -eye], format="csr"), zeros, "positive") for sign in (1.0, -1.0)]
+            total = sparse.hstack([0 * ones, ones], format="csr")
+            return Cones(n, n, [*above, Part(total, np.array([float(domain.radius)]), "positive")])
+        case L2Ball():
+            rows = sparse.vstack([0 * ones, -eye], format="csr")
+            return Cones(n, 0, [Part(rows, np.r_[float(domain.radius), zeros], "second")])
+        case Birkhoff():
+            sums = sparse.kron(sparse.eye_array(domain.n), np.ones((1, domain.n)))
+            others = sparse.kron(np.ones((1, domain.n)), sparse.eye_array(domain.n - 1, domain.n))
+            rows = sparse.vstack([sums, others], format="csr")
+            return Cones(n, 0, [Part(rows, np.ones(rows.shape[0]), "zero"), Part(-eye, zeros, "positive")])
+        case AbstractHosted(oracle=LinearProgram()):
+            matrix, rows, bounds = domain.oracle.original
+            return Cones(n, 0, [*_between(matrix.tocsr(), *rows), *_between(eye, *bounds)])
+    return None
+
+
+def _between(matrix, lower, upper) -> list[Part]:
+    """lower <= matrix x <= upper, with equations where both are the same."""
+    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    same = lower == upper
+    low, high = (~same & np.isfinite(bound) for bound in (lower, upper))
+    parts = [
+        Part(matrix[same], upper[same], "zero"),
+        Part(matrix[high], upper[high], "positive"),
+        Part(-matrix[low], -lower[low], "positive"),
+    ]
+    return [part for part in parts if len(part.side)]

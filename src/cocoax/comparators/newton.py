@@ -1,0 +1,111 @@
+r"""Newton's method on a whole cone program, for smooth functions over small sets whose description is known.
+
+Around $x_k$ it minimises the quadratic model of $F + \langle\lambda_k, G\rangle$ over X where the linearised
+constraints hold (Wilson, 1963). Quadratic losses with affine constraints need one step.
+"""
+
+import time
+
+import numpy as np
+
+from .cones import Cones
+from .quadratic import Unsolved, solve_cones
+from .search import Search
+
+_STEPS = 40
+_STUCK = 4  # steps that do not narrow the gap
+_SUFFICIENT = 0.1
+_SHORTEST = 1e-12
+_NEGLIGIBLE = 1e-13  # of the largest curvature
+_MOST_FLOPS = 2e9  # of a factorisation
+
+
+class Newton:
+    """`solve` returns when it is done or makes no more progress."""
+
+    def __init__(self, search: Search, cones: Cones):
+        self.search, self.cones, self.objective = search, cones, search.objective
+
+    def solve(self):
+        x, multiplier = self.search.best, np.zeros(self.objective.count)
+        lowest, stuck = np.inf, 0
+        for _ in range(_STEPS):
+            x = self.objective.measure(x.point, np.zeros(self.objective.count))
+            try:
+                step = self._model(x, multiplier)
+            except Unsolved:
+                return
+            if step is None:
+                return
+            target, multiplier = step
+            x = self._search_line(x, target, multiplier)
+            gap = self.search.gap
+            lowest, stuck = (gap, 0) if gap < 0.9 * lowest else (lowest, stuck + 1)
+            if self.search.done or stuck >= _STUCK:
+                return
+
+    def _model(self, x, multiplier):
+        """The minimiser of the model, and the multipliers of its constraints; None where it costs too much."""
+        from scipy import sparse
+
+        n, extra = self.cones.size, self.cones.extra
+        hessian = self._hessian(x.point, multiplier)
+        if hessian is None:
+            return None
+        jacobian = self.objective.jacobian(x.point)
+        slope = x.slope - hessian @ x.point
+        scale = max(np.abs(slope).max(), abs(hessian).max(), 1e-300)
+        norm = np.linalg.norm(jacobian, axis=1)
+        norm = np.where(norm > 0, norm, 1.0)
+        rows = sparse.csr_array(np.pad(jacobian / norm[:, None], ((0, 0), (0, extra))))
+        limits = (jacobian @ x.point - x.constraint) / norm
+        parts = self.cones.parts
+        matrix = sparse.vstack([rows, *(part.matrix for part in parts)], format="csc")
+        sides = np.concatenate([limits, *(part.side for part in parts)])
+        kinds = [("positive", len(limits)), *((part.cone, len(part.side)) for part in parts)]
+        full = sparse.block_diag([hessian, sparse.csr_array((extra, extra))]) if extra else hessian
+        cost = sparse.triu(full / scale, format="csc")
+        answer, weights = solve_cones(
+            cost, np.pad(slope / scale, (0, extra)), matrix, sides, kinds, self.search.clock.left
+        )
+        target = answer[:n]
+        if self.search.oracle.projects:
+            target = self.search.oracle.nearest(target)
+        return target, scale * np.maximum(weights[: len(limits)], 0.0) / norm
+
+    def _hessian(self, point, multiplier):
+        """Sparse; None if it is large and dense."""
+        from scipy import sparse
+
+        n = len(point)
+        probe = np.random.default_rng(0).standard_normal(n)
+        began = time.monotonic()
+        both = self.objective.products(point, multiplier, np.stack([np.ones(n), probe]))
+        took = time.monotonic() - began
+        if not np.isfinite(both).all():
+            return None
+        if np.abs(both[1] - both[0] * probe).max() <= 1e-12 * np.abs(both).max():
+            return sparse.diags_array(both[0], format="csr")
+        if (n**3 / 3 > _MOST_FLOPS and not self.search.oracle.projects) or took * n / 64 > 0.5 * self.search.clock.left:
+            return None
+        dense = self.objective.products(point, multiplier, np.eye(n))
+        dense = 0.5 * (dense + dense.T)
+        return sparse.csr_array(np.where(np.abs(dense) > _NEGLIGIBLE * np.abs(dense).max(), dense, 0.0))
+
+    def _search_line(self, x, target, multiplier):
+        """The whole step, or as much of it as lessens F + K max(G, 0), the constraints' weight K being large."""
+        price = 2.0 * multiplier
+
+        def merit(at):
+            return at.loss + price @ np.maximum(at.constraint, 0.0)
+
+        way, step = target - x.point, 1.0
+        fall = min(x.slope @ way - price @ np.maximum(x.constraint, 0.0), 0.0)
+        new = self.objective.measure(target, multiplier)
+        self.search.judge(new, multiplier)
+        while not merit(new) <= merit(x) + _SUFFICIENT * step * fall + 1e-13 * abs(merit(x)) and step > _SHORTEST:
+            step *= 0.3
+            new = self.objective.measure(x.point + step * way, multiplier)
+        if step < 1.0:
+            self.search.judge(new, multiplier)
+        return new

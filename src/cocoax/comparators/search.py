@@ -1,0 +1,91 @@
+r"""What a search for $\min_{x\in X} F(x)$ subject to $G(x)\le0$ knows so far: a best point and a proven lower bound."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Evaluation(NamedTuple):
+    point: np.ndarray
+    loss: float
+    constraint: np.ndarray
+    slope: np.ndarray  # the gradient of F + <weights, G>
+
+
+class Infeasible(Exception):
+    """Carries (multiplier, bound): <multiplier, G> >= bound > 0 on X."""
+
+
+class Search:
+    """`best` is the best point that meets the constraints so far; `multiplier` proves that no value is below `lower`.
+
+    Every method reports its points to `judge`. `objective` answers `measure(x, weights) -> Evaluation` and
+    `jacobian(x) -> (M, d)`.
+    """
+
+    def __init__(self, objective, oracle, tol, clock, start=None):
+        self.objective, self.oracle, self.tol, self.clock = objective, oracle, tol, clock
+        self.lower, self.multiplier = -np.inf, np.zeros(objective.count)
+        self.done = False
+        start = oracle.centre if start is None else start
+        self.first = self.best = self.latest = objective.measure(start, self.multiplier)
+        scale = np.abs(self.first.constraint)
+        if objective.count:
+            scale = scale + np.linalg.norm(objective.jacobian(start), axis=1) * oracle.diameter
+        self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
+        self.best_violation = np.inf
+        self.judge(self.first, self.multiplier)
+
+    @property
+    def precision(self):
+        return self.tol * max(self.objective.unit, abs(self.best.loss))
+
+    @property
+    def gap(self):
+        return self.best.loss - self.lower
+
+    def judge(self, at: Evaluation, multiplier):
+        """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X.
+
+        `at` has the slope for these multipliers. Returns the vertex v.
+        """
+        if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
+            return at.point
+        self.latest = at
+        vertex = self.oracle.lmo(at.slope)
+        self.raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
+        self.consider(at)
+        self.check()
+        return vertex
+
+    def consider(self, at: Evaluation):
+        """Whether this point is the best so far."""
+        violation = np.max(at.constraint / self.constraint_scale, initial=0.0)
+        if max(violation, self.best_violation) <= self.tol:
+            better = self._score(at) < self._score(self.best)
+        else:
+            better = violation < self.best_violation
+        if better:
+            self.best, self.best_violation = at, violation
+        met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
+        self.done = met and self.gap <= self.precision
+
+    def check(self):
+        """Raise `OutOfTime` if it is."""
+        self.clock.check(self._told)
+
+    def raise_lower(self, bound, multiplier):
+        if bound > self.lower:
+            self.lower, self.multiplier = bound, multiplier
+
+    def _charge(self, at: Evaluation):
+        """What breaking the constraints saves, at the current multiplier."""
+        return max(self.multiplier @ at.constraint, 0.0)
+
+    def _score(self, at: Evaluation):
+        return at.loss + 2 * self._charge(at)
+
+    def _told(self):
+        total = 1 / self.objective.unit
+        broken = f", constraints exceeded by {self.best_violation:.1e}" if self.best_violation > self.tol else ""
+        return f"value {total * self.best.loss:.6g}, gap {total * self.gap:.2g}{broken}"
