@@ -75,7 +75,7 @@ def _known(domain) -> Cones | None:
             sums = sparse.kron(sparse.eye_array(domain.n), np.ones((1, domain.n)))
             others = sparse.kron(np.ones((1, domain.n)), sparse.eye_array(domain.n - 1, domain.n))
             rows = sparse.vstack([sums, others], format="csr")
-            return Cones(n, 0, [Part(rows, np.ones(rows.shape[0]), "zero"), Part(-eye, zeros, "positive")])
+            return Cones(n, 0, [Part(rows, np.ones(2 * domain.n - 1), "zero"), Part(-eye, zeros, "positive")])
         case AbstractHosted(oracle=LinearProgram()):
             matrix, rows, bounds = domain.oracle.original
             return Cones(n, 0, [*_between(matrix.tocsr(), *rows), *_between(eye, *bounds)])
