@@ -1,27 +1,61 @@
 """Which method finds the best decision: chosen by what the set offers and what the functions look like."""
 
+import numpy as np
+
+from .accelerated import Accelerated
 from .cones import cones_of
+from .linear import solve_linear
 from .newton import Newton
 from .oracle import Oracle
 from .proximal_step import ProximalStep
 from .search import Search
 from .simplicial import Simplicial
 from .solver import Solver
+from .structure import structure_of
 
 _SMALL, _MEDIUM = 300, 3000  # entries for which a second-order method is quicker: with a projection, without
+_FEW = 10  # constraints
 
 
 def solve(search: Search):
     """Methods in turn, the quickest for this structure first, until the certificate is closed."""
-    if search.done:
-        return
+    for method in (_vertex, _second_order, _first_order, _simplicial, _any):
+        if search.done:
+            return
+        method(search)
+
+
+def _vertex(search):
+    """The best decision for a linear loss without constraints."""
+    none = np.zeros(search.objective.count)
+    if search.objective.count == 0:
+        search.judge(search.objective.measure(search.oracle.lmo(search.first.slope), none), none)
+
+
+def _second_order(search):
     oracle: Oracle = search.oracle
-    size, cones = len(oracle.centre), cones_of(oracle.domain)
-    if cones is not None and size <= (_SMALL if oracle.projects else _MEDIUM):
-        Newton(search, cones).solve()
-    if search.done:
+    size = len(oracle.centre)
+    if size > _MEDIUM or (size > _SMALL and oracle.projects):
         return
-    if search.objective.count == 0 and not oracle.projects and oracle.is_polytope:
+    cones = cones_of(oracle.domain)
+    if cones is not None:
+        Newton(search, cones).solve()
+
+
+def _first_order(search):
+    if search.objective.count > _FEW:
+        return
+    structure = structure_of(search)
+    if structure.linear and structure.affine and search.objective.count:
+        solve_linear(search, structure)
+    elif structure.affine and search.oracle.projects:
+        Accelerated(search, structure).solve()
+
+
+def _simplicial(search):
+    if search.objective.count == 0 and not search.oracle.projects and search.oracle.is_polytope:
         Simplicial(search).solve()
-    if not search.done:
-        Solver(search, ProximalStep(oracle, search.check)).solve()
+
+
+def _any(search):
+    Solver(search, ProximalStep(search.oracle, search.check)).solve()

@@ -31,10 +31,7 @@ class Newton:
         lowest, stuck = np.inf, 0
         for _ in range(_STEPS):
             x = self.objective.measure(x.point, np.zeros(self.objective.count))
-            try:
-                step = self._model(x, multiplier)
-            except Unsolved:
-                return
+            step = self._model(x, multiplier)
             if step is None:
                 return
             target, multiplier = step
@@ -45,7 +42,7 @@ class Newton:
                 return
 
     def _model(self, x, multiplier):
-        """The minimiser of the model, and the multipliers of its constraints; None where it costs too much."""
+        """The minimiser of the model, and the multipliers of its constraints; None where there are none."""
         from scipy import sparse
 
         n, extra = self.cones.size, self.cones.extra
@@ -65,9 +62,13 @@ class Newton:
         kinds = [("positive", len(limits)), *((part.cone, len(part.side)) for part in parts)]
         full = sparse.block_diag([hessian, sparse.csr_array((extra, extra))]) if extra else hessian
         cost = sparse.triu(full / scale, format="csc")
-        answer, weights = solve_cones(
-            cost, np.pad(slope / scale, (0, extra)), matrix, sides, kinds, self.search.clock.left
-        )
+        slope, seconds = np.pad(slope / scale, (0, extra)), self.search.clock.left
+        try:
+            answer, weights = solve_cones(cost, slope, matrix, sides, kinds, seconds)
+        except Unsolved as failure:
+            proof = np.nan_to_num(failure.args[1][: len(limits)], posinf=0.0)
+            self.search.refute(x.point, x.constraint, jacobian, np.maximum(proof, 0.0) / norm)
+            return None
         target = answer[:n]
         if self.search.oracle.projects:
             target = self.search.oracle.nearest(target)

@@ -10,7 +10,7 @@ _FAILED = ("PrimalInfeasible", "DualInfeasible", "AlmostPrimalInfeasible", "Almo
 
 
 class Unsolved(Exception):
-    """The solver has no answer; carries its status."""
+    """The solver has no answer; carries its status and multipliers, which may prove that there is none."""
 
 
 def solve_quadratic(Q, c, positive, G, h, a=None):
@@ -38,7 +38,7 @@ def solve_cones(P, q, A, b, cones, seconds=np.inf):
     to less than was asked is returned, since every answer is checked by its certificate.
     """
     if not all(np.isfinite(part).all() for part in (P.data, q, A.data, b)):
-        raise Unsolved("numbers that are not finite")
+        raise Unsolved("numbers that are not finite", np.zeros(len(b)))
     clarabel: Any = importlib.import_module("clarabel")  # it has no type hints
     kinds = {
         "zero": clarabel.ZeroConeT,
@@ -54,5 +54,5 @@ def solve_cones(P, q, A, b, cones, seconds=np.inf):
     solution = clarabel.DefaultSolver(P, q, A, b, made, settings).solve()
     u, z = np.array(solution.x), np.array(solution.z)
     if str(solution.status) in _FAILED or not (np.isfinite(u).all() and np.isfinite(z).all()):
-        raise Unsolved(str(solution.status))
+        raise Unsolved(str(solution.status), z)
     return u, z

@@ -34,7 +34,7 @@ class Search:
             scale = scale + np.linalg.norm(objective.jacobian(start), axis=1) * oracle.diameter
         self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.best_violation = np.inf
-        self.judge(self.first, self.multiplier)
+        self._prove(self.first, self.multiplier)
 
     @property
     def precision(self):
@@ -45,17 +45,19 @@ class Search:
         return self.best.loss - self.lower
 
     def judge(self, at: Evaluation, multiplier):
-        """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X.
+        """A new point, with its slope for these multipliers. Returns the best vertex for this slope."""
+        vertex = self._prove(at, multiplier)
+        self.check()
+        return vertex
 
-        `at` has the slope for these multipliers. Returns the vertex v.
-        """
+    def _prove(self, at, multiplier):
+        """Convexity: F + <lambda, G> >= its value at x - max_v <slope, x - v>, everywhere in X."""
         if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
             return at.point
         self.latest = at
         vertex = self.oracle.lmo(at.slope)
         self.raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
         self.consider(at)
-        self.check()
         return vertex
 
     def consider(self, at: Evaluation):
@@ -69,6 +71,19 @@ class Search:
             self.best, self.best_violation = at, violation
         met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
         self.done = met and self.gap <= self.precision
+
+    def refute(self, point, constraint, jacobian, multiplier):
+        """Raise `Infeasible` if no x in X has <multiplier, constraint + jacobian (x - point)> <= 0.
+
+        Convex constraints lie above such linearisations.
+        """
+        total = multiplier.sum()
+        if total > 0 and np.isfinite(total):
+            multiplier = multiplier / total
+            vertex = self.oracle.lmo(multiplier @ jacobian)
+            bound = multiplier @ (constraint + jacobian @ (vertex - point))
+            if bound > 1e-9 * (multiplier @ self.constraint_scale):
+                raise Infeasible(multiplier, bound)
 
     def check(self):
         """Raise `OutOfTime` if it is."""

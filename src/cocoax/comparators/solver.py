@@ -10,6 +10,7 @@ a proximal bundle method (Kiwiel, 1990) takes over, which sees them through thei
 import numpy as np
 
 from .proximal_step import Pieces, ProximalStep
+from .quadratic import Unsolved
 from .search import Evaluation, Infeasible, Search
 
 _SMOOTH_STEPS = 2000
@@ -35,8 +36,15 @@ class Solver:
         self.penalty = 0.0
 
     def solve(self):
-        if not self.search.done and not self._smooth():
+        try:
+            if self._smooth():
+                return
+        except Unsolved:
+            pass
+        try:
             self._bundle()
+        except Unsolved:
+            pass  # a step that no solver finds: the certificate stays as open as it is
 
     # Rows: linearised constraints, scaled to unit slopes.
 

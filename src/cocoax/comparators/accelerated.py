@@ -1,0 +1,186 @@
+r"""Accelerated projected gradients with restarts, for smooth losses and affine constraints over sets that project.
+
+$\min_{x\in X} F(x) + \frac{1}{2\rho}\|[\lambda + \rho(Jx - h)]_+\|^2$ by FISTA (Beck, Teboulle, 2009) with adaptive
+restarts (O'Donoghue, Candes, 2015), then $\lambda \leftarrow [\lambda + \rho(Jx - h)]_+$ (Rockafellar, 1976). Many
+steps are one compiled call; between two calls the point is judged and the clock asked.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..problem.problem import Problem
+from .objective import Functions
+from .search import Search
+from .structure import Structure
+
+_CALL = 0.25  # seconds that a compiled call should take
+_MOST = 5000  # steps of a call
+_STUCK = 60  # calls that do not narrow the gap
+_ROUGH = 1e7  # growth of the curvature after which the loss is taken for one with kinks
+_DENSE = 1500  # entries up to which a quadratic loss is collapsed into one matrix
+
+
+class Quadratic(eqx.Module):
+    """x'Hx/2 + b'x + c."""
+
+    H: jax.Array
+    b: jax.Array
+    c: jax.Array
+
+    def loss(self, x):
+        image = self.H @ x
+        return 0.5 * (x @ image) + self.b @ x + self.c, image + self.b
+
+
+class Whole(eqx.Module):
+    """The loss of all rounds."""
+
+    functions: Functions
+
+    def loss(self, x):
+        value, _, slope = self.functions.measure(x, jnp.zeros(0, x.dtype))
+        return value, slope
+
+
+class State(NamedTuple):
+    x: Any
+    y: Any
+    momentum: Any
+    curvature: Any
+    residual: Any  # about the norm of the gradient that the set does not take up
+    steps: Any
+
+
+class Rows(NamedTuple):
+    """Jx <= h with rows of length one, and how they are charged."""
+
+    J: Any
+    h: Any
+    multiplier: Any
+    price: Any
+
+
+class Accelerated:
+    """`solve` returns when it is done or makes no more progress."""
+
+    def __init__(self, search: Search, structure: Structure):
+        self.search = search
+        start, norm = search.best, np.linalg.norm(structure.jacobian, axis=1)
+        self.norm = np.where(norm > 0, norm, 1.0)
+        self.J = structure.jacobian / self.norm[:, None]
+        self.h = self.J @ search.first.point - search.first.constraint / self.norm
+        self.model = self._model(structure)
+        self.inner = start  # the feasible point that is deepest inside
+
+    def _model(self, structure):
+        objective, problem = self.search.objective, self.search.objective.problem
+        data = sum(leaf.size for leaf in jax.tree.leaves(objective.rounds))
+        size, first = len(self.search.first.point), self.search.first
+        if structure.quadratic and size <= _DENSE and data > 4 * size**2:
+            H = objective.products(first.point, np.zeros(objective.count), np.eye(size))
+            image = H @ first.point
+            constant = first.loss - first.slope @ first.point + 0.5 * first.point @ image
+            return Quadratic(*(jnp.asarray(part) for part in (0.5 * (H + H.T), first.slope - image, constant)))
+        plain = Problem(problem.domain, problem.loss, loss_grad=problem.loss_grad)
+        return Whole(Functions(plain, objective.rounds, None, objective.start, "mean"))
+
+    def solve(self):
+        search, oracle = self.search, self.search.oracle
+        x, way = search.best, search.oracle.lmo(search.best.slope) - search.best.point
+        near = search.objective.measure(x.point + 0.1 * way, np.zeros(search.objective.count))
+        floor = 1e-3 * np.linalg.norm(x.slope) / oracle.diameter
+        curvature = max(10 * np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(way), 1e-300), floor, 1e-12)
+        price = multiplier = np.zeros(len(self.h))
+        rho, first = curvature, curvature
+        state = State(x.point, x.point, *(np.asarray(number) for number in (1.0, curvature, np.inf, 0)))
+        steps, enough, violation, lowest, stuck = 10, np.inf, np.inf, np.inf, 0
+        while not search.done and stuck < _STUCK:
+            began = time.monotonic()
+            target = enough if np.isfinite(enough) else 0.0
+            numbers = (np.asarray(number) for number in (target, 0.01 * floor, steps))  # not compiled in
+            rows = Rows(self.J, self.h, multiplier, np.asarray(rho))
+            state = _run(self.model, oracle.domain, oracle.like, rows, state, *numbers)
+            state = State(*(np.asarray(part) for part in state))
+            took = time.monotonic() - began
+            if not np.isfinite(state.x).all() or state.curvature > _ROUGH * first:
+                return
+            price = np.maximum(multiplier + rho * (self.J @ state.x - self.h), 0.0)
+            self._judge(state.x, price / self.norm)
+            if search.best_violation > search.tol:
+                slack = self.J @ state.x - self.h
+                search.refute(state.x, slack * self.norm, self.J * self.norm[:, None], price / self.norm)
+            gap = search.gap
+            lowest, stuck = (gap, 0) if gap < 0.99 * lowest else (lowest, stuck + 1)
+            if len(price) and (state.residual <= target or not np.isfinite(enough)):
+                broken = np.abs(price - multiplier).max() / rho
+                rho, violation = rho * (4.0 if broken > 0.25 * violation else 1.0), broken
+                multiplier, enough = price, 0.3 * min(enough, state.residual)
+                state = state._replace(y=state.x, momentum=np.asarray(1.0))
+            longest = min(_CALL, search.clock.left / 4)
+            steps = int(np.clip(steps * np.clip(longest / max(took, 1e-9), 0.2, 4.0), 2, _MOST))
+
+    def _judge(self, point, multiplier):
+        """The point itself, and if it breaks constraints, a mixture with one that does not."""
+        search = self.search
+        at = search.objective.measure(point, multiplier)
+        search.judge(at, multiplier)
+        worst = np.max(at.constraint, initial=0.0)
+        inside = np.max(self.inner.constraint, initial=-np.inf)
+        if np.max(at.constraint, initial=-np.inf) < inside:
+            self.inner = at
+        elif worst > 0 > inside:
+            share = np.max(at.constraint / (at.constraint - self.inner.constraint))
+            mixed = search.objective.measure(point + share * (self.inner.point - point), multiplier)
+            search.consider(mixed)
+
+
+@eqx.filter_jit
+def _run(model, domain, like, rows, state, target, floor, most):
+    """Up to `most` steps; fewer where the residual falls below the target."""
+
+    def project(point):
+        return ravel_pytree(domain.project(ravel_pytree(like)[1](point)))[0]
+
+    def charged(x):
+        value, slope = model.loss(x)
+        weights = jnp.maximum(rows.multiplier + rows.price * (rows.J @ x - rows.h), 0)
+        return value + weights @ weights / (2 * rows.price), slope + weights @ rows.J
+
+    def step(state):
+        value, slope = charged(state.y)
+
+        def attempt(curvature):
+            point = project(state.y - slope / curvature)
+            way = point - state.y
+            rise = charged(point)[0] - value - slope @ way
+            return point, way @ way, rise, curvature
+
+        def too_far(tried):
+            _, square, rise, curvature = tried
+            rounding = 1e-13 * (jnp.abs(value) + jnp.sqrt(slope @ slope * square))
+            return ~(rise <= 0.5 * curvature * square + rounding) & (curvature < 1e30)
+
+        point, square, rise, curvature = jax.lax.while_loop(
+            too_far, lambda tried: attempt(2 * tried[3]), attempt(state.curvature)
+        )
+        following = 0.5 * (1 + jnp.sqrt(1 + 4 * state.momentum**2))
+        back = (state.y - point) @ (point - state.x) > 0
+        beta = jnp.where(back, 0, (state.momentum - 1) / following)
+        y = point + beta * (point - state.x)
+        residual = curvature * jnp.sqrt(square)
+        shrink = jnp.where(rise < 0.1 * curvature * square, 0.5, 0.97)
+        eased = jnp.maximum(curvature * shrink, floor)
+        return State(point, y, jnp.where(back, 1, following), eased, residual, state.steps + 1)
+
+    def go_on(state):
+        return (state.steps < most) & ~(state.residual <= target)
+
+    first = State(*(jnp.asarray(part) for part in state))
+    first = first._replace(steps=jnp.zeros_like(first.steps), residual=jnp.full_like(first.residual, jnp.inf))
+    return jax.lax.while_loop(go_on, step, first)
