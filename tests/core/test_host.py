@@ -31,10 +31,10 @@ def test_shapes_and_dtypes_under_vmap():
 SCRIPT = """
 import jax, jax.numpy as jnp, numpy as np, cocoax as cx
 edges, count = [[0, 1], [0, 2], [1, 3], [2, 3], [1, 2]], 24
-domain = cx.domains.Product([cx.domains.Flow(edges, source=0, sink=3) for _ in range(count)])
+domain = cx.domains.Product([cx.domains.Flow(edges, source=0, sink=3)] * count)
 problem = cx.Problem(domain, lambda x, r: jnp.sum(r["cost"] * (sum(x) / count) ** 2))
 rounds = {"cost": jnp.ones((3, 5))}
-game = cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0))
+game = cx.play(problem, cx.learners.PrimalDual(cx.primal.AdaOFW(), cx.dual.PI()), rounds, key=jax.random.key(0))
 assert game.loss.dtype == jnp.float32 and bool(jnp.isfinite(game.loss).all())
 with jax.enable_x64(True):
     near = np.array([1.0, 1.0 + 1e-9, 1.0, 1.0, 5.0])  # float32 cannot see which path is shorter

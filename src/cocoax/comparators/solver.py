@@ -7,6 +7,8 @@ Affine constraints are thus met exactly by every step, and need one k only. If F
 a proximal bundle method (Kiwiel, 1990) takes over, which sees them through their linearisations only.
 """
 
+import contextlib
+
 import numpy as np
 
 from .proximal_step import Pieces, ProximalStep
@@ -36,15 +38,12 @@ class Solver:
         self.penalty = 0.0
 
     def solve(self):
-        try:
-            if self._smooth():
-                return
-        except Unsolved:
-            pass
-        try:
-            self._bundle()
-        except Unsolved:
-            pass  # a step that no solver finds: the certificate stays as open as it is
+        finished = False
+        with contextlib.suppress(Unsolved):  # a step that no solver finds: the certificate stays as open as it is
+            finished = self._smooth()
+        with contextlib.suppress(Unsolved):
+            if not finished:
+                self._bundle()
 
     # Rows: linearised constraints, scaled to unit slopes.
 
