@@ -151,7 +151,8 @@ def test_the_fast_run_checks_every_public_class_whole():
         assert set(classes(module, base).values()) <= checked
 
 
-@pytest.mark.parametrize("name", slow_but([*PRIMALS, "FTPL cube", "FTPL centred"], PRIMALS | PERTURBED))
+# without "MORGFW", whose samples are all that "MORGFW sampled" has more, and without perturbations that are transcribed
+@pytest.mark.parametrize("name", slow_but([name for name in PRIMALS if name != "MORGFW"], PRIMALS | PERTURBED))
 def test_primals_keep_their_contract(name):
     check_primal((PRIMALS | PERTURBED)[name], key=jax.random.key(0))
 

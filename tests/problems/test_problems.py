@@ -49,7 +49,7 @@ def test_stated_constants_hold_at_vertices_and_between(name):
             jnp.inf: (jnp.abs(flat).max(), jnp.abs(change).max(), jnp.abs(move).sum()),
         }, jnp.abs(g).max()
 
-    norms, largest = jax.vmap(measure)(points, jnp.roll(points, 1, axis=0), rounds)
+    norms, largest = jax.jit(jax.vmap(measure))(points, jnp.roll(points, 1, axis=0), rounds)
     assert {one.norm for one in problem.regularity} == {2, jnp.inf}
     for stated in problem.regularity:
         gradient, change, move = norms[stated.norm]

@@ -123,7 +123,7 @@ def element(seed, terms=3, values=True):
     return made, array
 
 
-@pytest.mark.parametrize("learner", slow_but(["Auto", "OCG"], LEARNERS))
+@pytest.mark.parametrize("learner", slow_but(["Auto"], LEARNERS))  # OCG: in the session below
 def test_decisions_are_those_of_the_dense_learner(learner):
     game, dense = factored_game(learner), dense_game(learner)
     assert np.abs(dense.decisions).max() > 0.01

@@ -25,6 +25,7 @@ from domain_tools import (
 )
 from scipy import sparse
 from scipy.optimize import linprog
+from slow_tools import slow_but
 
 from cocoax import DomainError
 from cocoax.domains.polytopes.graphs import Flow, MultiCommodityFlow, ShortestPath
@@ -129,7 +130,7 @@ def test_diameters_are_those_of_the_vertices(name):
     check_diameters(*DOMAINS[name], exact=name not in BOUNDED_DIAMETERS)
 
 
-@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("name", slow_but(CONTRACTS, DOMAINS))
 def test_members_are_mixtures_of_vertices(name):
     check_membership(*DOMAINS[name], more=MORE.get(name, ()))
 
