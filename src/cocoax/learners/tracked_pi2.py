@@ -166,7 +166,7 @@ class TrackedPI2(AbstractLearner):
         update = tree.add(
             tree.scale(-factor, scaled(domain, eta, direction)), tree.scale(-1.0, scaled(domain, back, moved))
         )
-        slack = units.rounds**-0.25
+        slack = 1 / jnp.sqrt(jnp.sqrt(units.rounds))
         followed = tracker.follow(domain, update, slack)
         if self.lmos > 1:
             nothing = tree.zeros_like(update)
@@ -203,7 +203,7 @@ def _inside(problem, aim: Point, start: Point, round, played, rounds) -> Point:
     """`aim`, or a point a little towards the start where this round is not finite at it."""
     loss, values = problem.values(aim, round, played if problem.has_movement else None)
     bad = ~(jnp.isfinite(loss) & jnp.isfinite(values).all())
-    return tree.mix(aim, start, jnp.where(bad, _INSIDE * rounds**-0.5, 0))
+    return tree.mix(aim, start, jnp.where(bad, _INSIDE / jnp.sqrt(rounds), 0))
 
 
 def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate) -> Float[Array, ""]:

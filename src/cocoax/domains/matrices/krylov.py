@@ -1,5 +1,7 @@
 """Extreme eigenvectors and singular pairs by matrix-vector products only: Krylov spaces and powers."""
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -226,5 +228,5 @@ def _perron(matrix):
         trace = jnp.trace(matrix)
         matrix = matrix / jnp.where(trace > 0, trace, 1)
         for _ in range(4):
-            matrix = jnp.sum(matrix[:, :, None] * matrix[None], axis=1)
+            matrix = functools.reduce(operator.add, [jnp.outer(row, row) for row in matrix])
     return matrix.sum(axis=1)
