@@ -221,7 +221,10 @@ def test_written_gradients_equal_autodiff():
 # --- environments
 
 
-@pytest.mark.parametrize("learner", [OCG, learners.PDMFW(), learners.Stay()], ids=["Blocks", "PDMFW", "Stay"])
+OTHER = pytest.param(learners.PDMFW(), marks=pytest.mark.slow)  # an environment is none of the learner's
+
+
+@pytest.mark.parametrize("learner", [OCG, OTHER, learners.Stay()], ids=["Blocks", "PDMFW", "Stay"])
 def test_replayed_rounds_are_the_rounds(learner):
     problem, rounds = simplex()
     game = cx.play(problem, learner, rounds, key=KEY, keep_decisions=True)
@@ -230,7 +233,7 @@ def test_replayed_rounds_are_the_rounds(learner):
     np.testing.assert_array_equal(again.rounds["target"], rounds["target"])
 
 
-@pytest.mark.parametrize("learner", [OCG, learners.PDMFW()], ids=["Blocks", "PDMFW"])
+@pytest.mark.parametrize("learner", [OCG, OTHER], ids=["Blocks", "PDMFW"])
 def test_going_on_in_an_environment_equals_not_having_stopped(learner):
     problem, environment = simplex().problem, Chasing()
     plan = {"key": KEY, "horizon": ROUNDS, "keep_decisions": True}

@@ -60,7 +60,7 @@ def test_also_where_constraints_cannot_be_met(name):
 # Movement and poles
 
 
-@pytest.mark.parametrize("memory", [None, 50])
+@pytest.mark.parametrize("memory", slow_but([None], [None, 50]))
 def test_limits_on_movement_alone_are_kept_after_every_round(memory):
     problem = cx.Problem(
         ProbabilitySimplex(4),
@@ -91,10 +91,11 @@ def test_poles_on_the_boundary_are_not_played(name, domain, tmp_path):
     assert np.all(np.isfinite(game.decisions)) and np.all(np.isfinite(game.loss))
     at_start = jax.vmap(lambda r: problem.loss(ground.start(), r))(jnp.asarray(rounds[-100:]))
     assert np.mean(game.loss[-100:]) < np.mean(at_start) - 0.3 and game.decision[0] < 0.05
-    session = cx.Session(problem, Auto(), tmp_path / "session", key=KEY)
-    session.observe_many(rounds)
-    assert session.rounds == 300
-    np.testing.assert_allclose(session.decide(), game.decision, rtol=0, atol=1e-9)
+    if domain == "simplex":  # a session plays the others in the same way
+        session = cx.Session(problem, Auto(), tmp_path / "session", key=KEY)
+        session.observe_many(rounds)
+        assert session.rounds == 300
+        np.testing.assert_allclose(session.decide(), game.decision, rtol=0, atol=1e-9)
 
 
 # What broke version 1
@@ -115,7 +116,7 @@ def test_curvatures_of_three_sizes():
     assert 0 < mine <= 2 * its
 
 
-@pytest.mark.parametrize("rounds", [1000, 4000])
+@pytest.mark.parametrize("rounds", slow_but([4000], [1000, 4000]))
 def test_a_coordinate_that_is_pinned_does_not_hide_a_constraint(rounds):
     problem = cx.Problem(Box(np.zeros(2), np.ones(2)), lambda x, r: x[1] - x[0], lambda x, r: x[0] + 1000 * x[1] - 0.3)
     game = cx.play(problem, Auto(), np.zeros(rounds), key=KEY, start=np.zeros(2))
