@@ -6,7 +6,7 @@ INSTALLED := .venv/installed
 
 TESTS ?=
 
-.PHONY: run reproduce quick test test-all lint hooks browser table bench clean
+.PHONY: run reproduce quick heavy test test-all lint hooks browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick
@@ -16,6 +16,9 @@ reproduce: $(RUNTIME)  ## the paper's experiment, whole
 
 quick: lint  ## lint, types, and one case of every test but the heavy ones; TESTS=tests/domains for a part
 	$(BIN)/python -m pytest --quick $(TESTS)
+
+heavy: $(INSTALLED)  ## measure again which tests are too heavy for `make quick`; rewrites tests/tools/heavy.txt
+	JAX_COMPILATION_CACHE_DIR=$$(mktemp -d) $(BIN)/python -m pytest -m "not slow" --record-heavy
 
 test: lint browser  ## lint, types, tests, doctests and examples; compiled for speed of compilation
 	$(BIN)/python -m pytest -m "not slow"

@@ -1,6 +1,7 @@
 """Tests run in float64, with strict promotion of types and ranks, with compilations kept between runs and the same
 hypothesis examples every time."""
 
+import collections
 import gc
 import itertools
 import os
@@ -38,12 +39,33 @@ hypothesis.settings.load_profile("cocoax")
 gc.set_threshold(100_000, 50, 100)  # tracing makes many small objects, and little of it is garbage
 
 MOST_MAPPINGS = 20_000  # of the 65,530 that Linux allows a process
-HEAVY = Path(__file__).parent / "tools" / "heavy.txt"
+HEAVY = Path(__file__).parent / "tools" / "heavy.txt"  # written by make heavy
+HEAVY_SECONDS = 0.8  # without a cache
 tests_run = itertools.count(1)
 
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="one case of every test that is not heavy (make quick)")
+    parser.addoption("--record-heavy", action="store_true", help="write down which tests are heavy (make heavy)")
+
+
+def pytest_configure(config):
+    if config.getoption("--record-heavy") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
+
+
+class Recorder:
+    """Writes down the tests of which some case takes long."""
+
+    def __init__(self):
+        self.seconds = collections.Counter()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self):
+        heavy = {case.split("[")[0] for case, seconds in self.seconds.items() if seconds > HEAVY_SECONDS}
+        HEAVY.write_text("".join(f"{name}\n" for name in sorted(heavy)))
 
 
 def pytest_collection_modifyitems(config, items):
