@@ -248,16 +248,16 @@ def test_small_sets_far_from_the_origin_contain_their_rounded_vertices(domain):
 
 
 @pytest.mark.parametrize(
-    "inner",
+    "make",
     [
-        Embed(L1Ball(2, 1.5), 3, [0, 2]),
-        Translate(L1Ball(3, 1.5), 1.0),
-        L1Ball(3, 1.5).intersect(np.ones(3), 1.0),
+        lambda: Embed(L1Ball(2, 1.5), 3, [0, 2]),
+        lambda: Translate(L1Ball(3, 1.5), 1.0),
+        lambda: L1Ball(3, 1.5).intersect(np.ones(3), 1.0),
     ],
     ids=["embed", "translate", "intersection"],
 )
-def test_members_of_sets_in_sets_are_told_in_float32(inner):
-    domain = Translate(inner, 5.0)
+def test_members_of_sets_in_sets_are_told_in_float32(make):
+    domain = Translate(make(), 5.0)
     start = domain.start().astype(jnp.float32)
     assert bool(domain.contains(start))
     assert not bool(domain.contains(start + jnp.asarray([0, 2, 0], jnp.float32)))
