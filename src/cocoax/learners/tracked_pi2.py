@@ -36,7 +36,7 @@ class _State(eqx.Module):
     control: RobustControl
     units: Units
     overshoot: Overshoot
-    caps: Float[Array, " m+1"]  # of |grad f| and of each |grad g|
+    caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
     entropic: Entropic | None  # on simplices
     chosen: Point | None  # the decision, where it is another than the tracker's point
     replays: Replays | None
@@ -223,7 +223,7 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _clipped(domain, gradients, caps) -> tuple[Clipped, Clipped, Float[Array, " m+1"]]:
+def _clipped(domain, gradients, caps) -> tuple[Clipped, Clipped, Float[Array, " k"]]:
     """The tangents of the gradients of f and of all g, with factors that make none longer than the longest before, and
     how long the next ones may be: at most twice as long."""
     longest = jnp.where(caps > 0, caps, 1)
