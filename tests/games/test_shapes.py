@@ -38,9 +38,10 @@ SCRIPT = textwrap.dedent("""
           if rule.is_tuned),
         cx.learners.Castiglioni(0.5), cx.learners.FWCSOA(0.5), cx.learners.Anytime(cx.learners.PDOFW(), capacity=64),
     ]
-    for make in problems.SMALL.values():
+    few = [cx.learners.Auto(), cx.learners.PDMFW(), cx.learners.DPP()]
+    for name, make in problems.SMALL.items():
         problem, rounds = make(key=key, rounds=6)
-        for learner in learners:
+        for learner in few if name == "nuclear" else learners:  # the product has such a ball
             try:
                 jax.eval_shape(lambda key: cx.play(problem, learner, rounds, key=key, keep_decisions=True), key)
                 traced += 1
@@ -50,7 +51,7 @@ SCRIPT = textwrap.dedent("""
     game = cx.play(problem, cx.learners.Auto(), rounds, key=key, keep_decisions=True)
     best = cx.hindsight(problem, rounds)
     game.regret(best), game.score(best), game.table(best)
-    assert traced > 2 * len(learners) > 50, (traced, len(learners))
+    assert traced > 2 * len(learners) - 10 and len(learners) > 40, (traced, len(learners))
     try:
         cx.play(problem, "no learner", rounds, key=key)
     except jaxtyping.TypeCheckError:
