@@ -7,6 +7,7 @@ from . import primal as primal
 from . import problems as problems
 from . import testing as testing
 from . import theory as theory
+from .comparators.certificate import Certificate as Certificate
 from .comparators.comparator import Comparator as Comparator
 from .comparators.hindsight import hindsight as hindsight
 from .errors import CocoaxError as CocoaxError

@@ -22,7 +22,8 @@ Point = Any
 
 def of_points(name):
     """Decorator: the method receives its point or direction validated."""
-    what, may_be_infinite = "direction" if name in ("lmo", "support", "tangent") else "point", name == "contains"
+    is_direction = name in ("lmo", "support", "lowest", "tangent")
+    what, may_be_infinite = "direction" if is_direction else "point", name == "contains"
 
     def wrap(method):
         @functools.wraps(method)
@@ -179,6 +180,10 @@ class AbstractDomain(eqx.Module):
         """max <direction, v> over X. Its gradient is the vertex that attains it, ties included."""
         return _support(direction, self)
 
+    def lowest(self, direction: Point) -> Array:
+        """min <direction, x> over X, or a proven lower bound on it, up to rounding: whole proofs rest on it."""
+        return self.lmo(direction).dot(direction)
+
     def project(self, x: Point) -> Point:
         """The nearest point of X in the l2 norm, where that is cheap and exact."""
         raise DomainError(
@@ -228,7 +233,7 @@ def centred(direction):
     return direction - jnp.mean(direction)
 
 
-_WRAPPERS = {name: of_points(name) for name in ("lmo", "support", "tangent", "contains", "project")}
+_WRAPPERS = {name: of_points(name) for name in ("lmo", "support", "lowest", "tangent", "contains", "project")}
 _WRAPPERS |= {"diameter": in_a_norm, "__init__": built}
 
 

@@ -9,11 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..comparators.certificate import Certificate, certificate
 from ..comparators.comparator import Comparator
 from ..core import check, tree
 from ..core.sums import running_sum
 from ..errors import ProblemError
 from ..learners.base import AnyArray
+from ..problem.minorants import Minorants
 from ..problem.problem import Problem
 
 
@@ -42,7 +44,9 @@ class Game(eqx.Module):
     rounds: Any  # if kept
     state: Any  # to go on from
     bad_round: Int[AnyArray, "*batch"]  # the first that was not finite, or beyond the horizon; or -1
-    problem: Problem | None  # kept with the rounds
+    problem: Problem | None  # kept with the rounds, and where the game is certified
+    minorants: Minorants | None  # if it is certified: what `certificate` needs
+    certified: Any  # (..., T), with `play(certify=k)`: a bound on the regret after each k-th round, NaN after others
     names: tuple[str, ...] = eqx.field(static=True)  # of the constraints
 
     @classmethod
@@ -57,6 +61,8 @@ class Game(eqx.Module):
         rounds: Any = None,
         state: Any = None,
         problem: Any = None,
+        minorants: Any = None,
+        certified: Any = None,
     ) -> "Game":
         """The game whose rounds came to `outcomes`, an `Outcome` of all of them."""
         numpy = np if isinstance(outcomes.finite, np.ndarray) else jnp
@@ -74,8 +80,26 @@ class Game(eqx.Module):
             state=state,
             bad_round=numpy.where(good < outcomes.finite.shape[-1], good, -1),
             problem=problem,
+            minorants=minorants,
+            certified=certified,
             names=names,
         )
+
+    def certificate(self, *, lmos: int = 20) -> Certificate:
+        """A proven bound on the regret so far, after `play(certify=True)`; found with at most this many LMOs.
+
+        So far means: since the learner began, also where the game went on from a `state`. Batches get batches.
+        """
+        if self.minorants is None or self.problem is None:
+            raise ProblemError("a certificate needs the tangents of all rounds; play with certify=True")
+        batch = self.loss.shape[:-1]
+        domain, minorants = self.problem.domain, self.minorants
+
+        def one(at):
+            return certificate(*jax.tree.map(lambda leaf: leaf[at], (domain, minorants)), lmos=lmos)
+
+        found = [one(at) for at in np.ndindex(batch)]
+        return jax.tree.map(lambda *leaves: np.reshape(leaves, (*batch, *np.shape(leaves[0]))), *found)
 
     @_free_promotion()
     def regret(self, comparator: Any) -> Any:
@@ -170,7 +194,7 @@ class Game(eqx.Module):
                 f"comparator must be what hindsight returns, a point of shape {point} or a path of shape {path}, got "
                 f"{found}"
             )
-        if self.problem is None:
+        if self.problem is None or self.rounds is None:
             raise ProblemError(
                 "a point as comparator needs the rounds; play with keep_rounds=True, or give Comparator.fixed(...)"
             )

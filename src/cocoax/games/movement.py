@@ -7,6 +7,7 @@ import equinox as eqx
 from ..core import tree
 from ..domains.base import Point
 from ..learners.base import AbstractLearner, as_point, first_decision
+from ..learners.certified import Certified
 from ..problem.problem import Problem
 from .loop import observed
 
@@ -51,11 +52,16 @@ class _Mover(AbstractLearner):
         return self.learner.rounds_left(state.learner)
 
 
-def as_played(problem: Problem, learner: AbstractLearner) -> AbstractLearner:
-    """The learner as it plays this problem: itself, or one that remembers what was played, where movement counts."""
-    return _Mover(learner) if problem.has_movement and not isinstance(learner, _Mover) else learner
+def as_played(problem: Problem, learner: AbstractLearner, *, certify: bool = False) -> AbstractLearner:
+    """The learner as it plays this problem: it remembers what was played, where movement counts, and its tangents, if
+    it is to be certified."""
+    if isinstance(learner, Certified):
+        return Certified(as_played(problem, learner.learner))
+    if problem.has_movement and not isinstance(learner, _Mover):
+        learner = _Mover(learner)
+    return Certified(learner) if certify else learner
 
 
 def own(learner: AbstractLearner) -> AbstractLearner:
     """The learner that a user gave."""
-    return learner.learner if isinstance(learner, _Mover) else learner
+    return own(learner.learner) if isinstance(learner, _Mover | Certified) else learner

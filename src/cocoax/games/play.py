@@ -12,6 +12,7 @@ from ..core import check, tree
 from ..core.sums import compensated_add
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
+from ..learners.certified import CertifiedState
 from ..problem.environment import Environment, emitted
 from ..problem.problem import Problem
 from ..problem.rounds import number_of_rounds
@@ -33,6 +34,7 @@ def play(
     length: int | None = None,
     keep_decisions: bool = False,
     keep_rounds: bool = False,
+    certify: bool | int = False,
 ) -> Game:
     """Play a learner on a problem.
 
@@ -46,6 +48,8 @@ def play(
     - `state`: `game.state` of an earlier game, to go on from: equal to not having stopped.
     - `length`: with an `Environment`, how many rounds to play now; by default all that are planned.
     - `keep_decisions`, `keep_rounds`: keep each round's decision, or data, in the `Game`.
+    - `certify`: keep what `game.certificate()` needs, a proven bound on the regret; with a number k, `game.certified`
+      also has a bound after every k-th round. To go on from such a game's `state`, say so again.
 
     Works under `jax.jit` and `jax.vmap`. A loss, constraint or gradient that is not finite raises an error that
     names the round; under `jit` or `vmap`, `game.bad_round` has it.
@@ -64,7 +68,8 @@ def play(
     """
     check.instance(problem, Problem, ProblemError, "play needs a Problem first")
     check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
-    learner, is_environment = as_played(problem, learner), isinstance(rounds, Environment)
+    every = _checked_every(certify)
+    learner, is_environment = as_played(problem, learner, certify=every is not None), isinstance(rounds, Environment)
     if not is_environment:
         if length is not None:
             raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
@@ -86,14 +91,14 @@ def play(
         learner.check(problem)
         state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
     _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
-    game = _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds)
+    game = _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds, every or 0)
     if not tree.is_traced(game.bad_round):
         _check_finite(game, problem, learner, rounds, state)
     return game
 
 
-@functools.partial(jax.jit, static_argnums=(4, 5, 6))
-def _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
+@functools.partial(jax.jit, static_argnums=(4, 5, 6, 7))
+def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0):
     environment = rounds if isinstance(rounds, Environment) else None
 
     def reveal(progress, t):
@@ -109,13 +114,17 @@ def _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
         learner_state, decision, outcome = loop.play_round(problem, learner, progress.learner, round)
         number = None if environment is None else progress.round + 1
         progress = Progress(learner_state, following, progress.key, number)
-        row = (outcome, decision if keep_decisions else None, round if keep_rounds else None)
+        bound = _bound(problem.domain, learner_state, t, certify) if certify else None
+        row = (outcome, decision if keep_decisions else None, round if keep_rounds else None, bound)
         return (progress, _add_decision(problem.domain, total, decision)), row
 
     progress = Progress(state, None, None, None) if environment is None else state
     first = reveal(progress, 0)[1] if problem.has_requests else None
     zero = tree.zeros_like(loop.decide(problem, learner, progress.learner, first))
-    (progress, (total, _)), (outcomes, decisions, revealed) = loop.play_rounds(step, (progress, (zero, zero)), length)
+    (progress, (total, _)), (outcomes, decisions, revealed, bounds) = loop.play_rounds(
+        step, (progress, (zero, zero)), length
+    )
+    is_certified = isinstance(progress.learner, CertifiedState)
     return Game.of(
         outcomes,
         problem.names,
@@ -124,8 +133,27 @@ def _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds):
         decisions=decisions,
         rounds=revealed,
         state=progress.learner if environment is None else progress,
-        problem=problem if keep_rounds else None,
+        problem=problem if keep_rounds or is_certified else None,
+        minorants=progress.learner.minorants if is_certified else None,
+        certified=bounds,
     )
+
+
+def _bound(domain, state, t, every):
+    """A bound on the regret after every so many rounds, and NaN after the others."""
+    minorants = state.minorants
+
+    def bound():
+        return minorants.regret_bound(domain, minorants.good_multiplier(domain))
+
+    return jax.lax.cond((t + 1) % every == 0, bound, lambda: jnp.full_like(minorants.sums.loss, jnp.nan))
+
+
+def _checked_every(certify) -> int | None:
+    """After how many rounds to bound the regret: 0 for never, None without a certificate."""
+    if isinstance(certify, bool):
+        return 0 if certify else None
+    return check.whole(certify, "certify", ProblemError, low=1)
 
 
 def _add_decision(domain, total, x):
@@ -186,8 +214,8 @@ def _decision_of_round(t, problem, learner, rounds, state):
         return rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[first:last], rounds)
 
     if t > 0:
-        state = _play(problem, learner, part(0, t), state, t, False, False).state
-    return _play(problem, learner, part(t, t + 1), state, 1, True, False).decisions
+        state = _play(problem, learner, part(0, t), state, t).state
+    return _play(problem, learner, part(t, t + 1), state, 1, True).decisions
 
 
 def _is_a_point(domain):

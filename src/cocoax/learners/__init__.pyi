@@ -5,12 +5,14 @@ from .base import AbstractLearner as AbstractLearner
 from .base import Horizon as Horizon
 from .base import Outcome as Outcome
 from .capped import Capped as Capped
+from .certified import Certified as Certified
 from .drift import DPP as DPP
 from .drift import DPPMirror as DPPMirror
 from .drift import Liakopoulos as Liakopoulos
 from .drift import YuNeely as YuNeely
 from .frontier import PDOFW as PDOFW
 from .frontier import PENOFW as PENOFW
+from .guarded import Guarded as Guarded
 from .hard import RECOO as RECOO
 from .hard import Yi as Yi
 from .hard import YuanLamperski as YuanLamperski

@@ -1,5 +1,7 @@
 """A game against the real world: decisions in production, one at a time, that survive a power cut."""
 
+import functools
+import operator
 import os
 import threading
 from typing import Any
@@ -8,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from ..comparators.certificate import Certificate, certificate
 from ..comparators.hindsight import hindsight
 from ..core import check, tree
 from ..domains.base import Point
@@ -15,6 +18,7 @@ from ..errors import LearnerError, ProblemError, SessionError
 from ..games.game import Game
 from ..games.movement import as_played, own
 from ..learners.base import AbstractLearner, Outcome
+from ..learners.certified import Certified
 from ..problem.problem import Problem, Round
 from . import packing
 from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, to_numpy
@@ -47,6 +51,7 @@ class Session:
     - `expires`: a ticket expires when this many were given after it; by default never.
     - `keep_rounds`: keep all rounds, which `regret` and `replay` need; or only those since the last snapshot.
     - `snapshot_every`: the number of events between snapshots, which is the most that opening after a crash replays.
+    - `certify`: keep what `certificate` needs, in the state of the learner.
 
     `decide` returns the same decision until its round is observed. `observe` returns when the round is on disk; if it
     raises `SessionError`, nothing has changed. Methods may be called from several threads.
@@ -77,14 +82,17 @@ class Session:
         expires: int | None = None,
         keep_rounds: bool = True,
         snapshot_every: int = 256,
+        certify: bool = False,
     ):
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
         if problem.has_movement and pending:
             raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
         self.path = None if path is None else as_file(path)
-        learner = as_played(problem, learner)
-        settings = late_settings(horizon, pending, copies, expires)
+        if not isinstance(certify, bool):
+            raise SessionError(f"certify must be True or False, got {check.described(certify)}")
+        learner = as_played(problem, learner, certify=certify)
+        settings = {**late_settings(horizon, pending, copies, expires), "certify": certify or None}
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if not isinstance(keep_rounds, bool):
             raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
@@ -128,6 +136,8 @@ class Session:
         names = [name for name, grows in zip(self._copies.problem.names, self._copies.totals.growing()) if grows]
         if not names:
             return None
+        if self._is_certified() and self.certificate().infeasible:
+            return f"no decision meets {', '.join(names)} over the rounds so far, which is proven: loosen the budget"
         return (
             f"the multiplier of {', '.join(names)} keeps growing while it is exceeded: the budget looks infeasible; "
             "loosen it, or ask regret() for a proof"
@@ -281,13 +291,32 @@ class Session:
             comparator = hindsight(problem, game.rounds, policy=problem.has_policies)
         return game.regret(comparator)
 
-    def summary(self) -> dict:
-        """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings."""
+    def certificate(self, *, lmos: int = 20) -> Certificate:
+        """A proven bound on the regret of all rounds so far, without going through them again: at most so many LMOs.
+
+        Needs `certify=True`. With several copies, of all of them together.
+        """
         with self._lock:
+            if not self._is_certified():
+                raise SessionError(
+                    "a certificate needs the tangents of all rounds; start the session with certify=True"
+                )
+            states = [self._copies.state(which).minorants for which in range(len(self._copies.states))]
+            return certificate(self._copies.problem.domain, functools.reduce(operator.add, states), lmos=lmos)
+
+    def _is_certified(self):
+        return isinstance(self._copies.learner, Certified)
+
+    def summary(self) -> dict:
+        """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings; if certified, also a
+        bound on the regret."""
+        with self._lock:
+            bound = {"regret_bound": float(self.certificate().regret)} if self._is_certified() else {}
             return {
                 "path": None if self.path is None else str(self.path),
                 "learner": type(own(self._copies.learner)).__name__,
                 **self._copies.totals.summary(self._copies.problem.names),
+                **bound,
                 "pending": len(self.pending),
                 "alarm": self.alarm,
             }

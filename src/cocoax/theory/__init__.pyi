@@ -27,6 +27,7 @@ from .frontier import pdofw as pdofw
 from .frontier import pdofw_theta as pdofw_theta
 from .frontier import penofw as penofw
 from .frontier import penofw_zeta as penofw_zeta
+from .guard import guarded as guarded
 from .parameters import block_length as block_length
 from .parameters import blocks_mu as blocks_mu
 from .parameters import blocks_theta as blocks_theta

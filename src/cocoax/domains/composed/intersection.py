@@ -96,6 +96,10 @@ class Intersection(AbstractDomain):
             )
             return _combination(simplex(self.domain, unit, rows, bound, basis, jnp.inf), length, units)
 
+    def lowest(self, direction):
+        vertex = self.lmo(direction)
+        return vertex.dot(direction) - vertex.gap
+
     def vertex(self):
         return self.first
 

@@ -45,6 +45,10 @@ class Product(AbstractDomain):
             return ProductVertex(self._map(lambda block, part: block.lmo(part), direction))
         return ProductVertex(self._map(lambda block, *parts: block.lmo(*parts), direction, guess.blocks))
 
+    def lowest(self, direction):
+        lowest = self._map(lambda block, part: block.lowest(part), direction)
+        return functools.reduce(operator.add, jax.tree.leaves(lowest))
+
     def vertex(self):
         return ProductVertex(self._map(lambda block: block.vertex()))
 

@@ -41,6 +41,10 @@ class AbstractSpectral(AbstractDomain):
         """That of S: a change of x by so much changes its values by no more (von Neumann, 1937)."""
         return self.values.inradius()
 
+    def lowest(self, direction):
+        """By a full decomposition: the LMO of large matrices is not exact."""
+        return self.values.lowest(self.spectrum(direction))
+
     def project(self, x):
         """The values projected onto S, at the price of a full decomposition."""
         with jax.default_matmul_precision("highest"):
@@ -53,7 +57,7 @@ class AbstractSpectral(AbstractDomain):
         """
         direction, _ = rescale(direction)
         spectrum = self.spectrum(direction)
-        lowest, highest = self.values.lmo(spectrum).dot(spectrum), self.values.support(spectrum)
+        lowest, highest = self.values.lowest(spectrum), self.values.support(spectrum)
         return relative_gap(vertex.dot(direction) - lowest, jnp.maximum(-lowest, highest))
 
 

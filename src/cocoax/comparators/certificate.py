@@ -1,0 +1,130 @@
+"""Regret that is known without solving: the best bound that the tangents of the rounds so far prove."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import check, tree
+from ..domains.base import AbstractDomain
+from ..errors import ProblemError
+from ..problem.minorants import Minorants
+from .comparator import float64
+
+_TINY = np.finfo(float).tiny
+_SURE = 1e-9  # of the numbers that it is made of, by which a proof of infeasibility must be positive
+
+
+class Certificate(eqx.Module):
+    r"""A proven upper bound on the regret so far, against every fixed decision that meets the constraints in total.
+
+    For every x in X with $\sum_sg_s(x)\le0$: $\sum_sf_s(x_s)-\sum_sf_s(x)\le$ `regret`. It holds for every sequence of
+    convex rounds, whatever took the decisions, up to rounding of sums. Where x keeps the constraints in expectation
+    only, and $\sum_sg_s(x)\le c$, add $\langle\lambda,c\rangle$ with the `multiplier` $\lambda$.
+
+    If `infeasible`, no x in X meets them: $\langle\lambda,\sum_sg_s(x)\rangle>0$ for all of them, with the
+    `multiplier` $\lambda\ge0$; there is no regret then, and the bound is $-\infty$.
+    """
+
+    regret: np.ndarray
+    multiplier: np.ndarray  # (m,)
+    infeasible: np.ndarray
+    rounds: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The bound for each round."""
+        return self.regret / np.maximum(self.rounds, 1)
+
+
+def certificate(domain: AbstractDomain, minorants: Minorants, *, lmos: Any = 20) -> Certificate:
+    r"""The smallest bound found with this many LMOs: $\min_{\lambda\ge0}$ by cutting planes, from the mean multiplier.
+
+    The bound is convex in $\lambda$, every vertex y gives a plane below it, and every value is valid by itself.
+    """
+    lmos = check.whole(lmos, "lmos", ProblemError, low=1)
+    if tree.is_traced(domain, minorants):
+        raise ProblemError("a certificate is made on the host; ask for it outside jit and vmap")
+    with jax.enable_x64(True):
+        domain, minorants = float64(domain), _settled(float64(minorants))
+        search = _Search(domain, minorants)
+        for _ in range(lmos):
+            if not search.step():
+                break
+    return Certificate(
+        np.asarray(search.bound), search.multiplier, np.asarray(search.infeasible), np.asarray(minorants.rounds)
+    )
+
+
+class _Search:
+    """Kelley's cutting planes: the lower bound on the best loss is concave in the multiplier, and below each plane."""
+
+    def __init__(self, domain, minorants):
+        self.domain, self.minorants = domain, minorants
+        self.total = float(minorants.sums.loss)
+        self.next = np.asarray(minorants.mean_multiplier)
+        self.multiplier, self.bound, self.infeasible = self.next, np.inf, False
+        self.planes: list[np.ndarray] = []
+        self.reach = 10.0  # how far multipliers may go, in units of (loss / constraint)
+
+    def step(self) -> bool:
+        """One LMO; whether another may help."""
+        lower, plane = (np.asarray(part) for part in _evaluate(self.domain, self.minorants, self.next))
+        if self.total - lower < self.bound:
+            self.bound, self.multiplier = float(self.total - lower), self.next
+        if not len(self.next):
+            return False
+        self.planes.append(plane)
+        previous, (self.next, highest, at_edge) = self.next, _highest(np.stack(self.planes), self.reach)
+        if at_edge:
+            self.reach *= 10
+            if _is_proof(self.domain, self.minorants, self.next):
+                self.bound, self.multiplier, self.infeasible = -np.inf, self.next, True
+                return False
+        closed = highest <= self.total - self.bound + 1e-9 * max(1.0, abs(self.total))
+        return not closed and not np.array_equal(previous, self.next)
+
+
+def _highest(planes, reach):
+    """The multiplier whose lowest plane is highest, that height, and whether it is as large as it may be."""
+    from scipy.optimize import linprog  # loaded only where it is used; jax brings it
+
+    of_loss, of_constraints = (np.maximum(np.abs(part).max(0), _TINY) for part in (planes[:, :1], planes[:, 1:]))
+    heights, slopes = planes[:, :1] / of_loss, planes[:, 1:] / of_constraints
+    answer = linprog(
+        np.append(-1.0, np.zeros(len(of_constraints))),
+        A_ub=np.hstack([np.ones_like(heights), -slopes]),
+        b_ub=heights[:, 0],
+        bounds=[(None, None)] + [(0, reach)] * len(of_constraints),
+    )
+    height, *multiplier = answer.x
+    return np.array(multiplier) * of_loss / of_constraints, height * float(of_loss[0]), max(multiplier) > 0.99 * reach
+
+
+@eqx.filter_jit
+def _evaluate(domain, minorants, multiplier):
+    """The lower bound at a multiplier, and the plane above it: the minorants at the vertex that attains it."""
+    multiplier = jnp.asarray(multiplier)
+    weights = jnp.concatenate([jnp.ones(1), multiplier])
+    vertex = domain.lmo(tree.combine(weights, minorants.sums.slope))
+    return minorants.lower_bound(domain, multiplier), minorants.at(vertex.dense())
+
+
+@eqx.filter_jit
+def _least(domain, minorants, multiplier):
+    size = multiplier @ jnp.abs(minorants.sums.offset[1:])
+    return minorants.least_violation(domain, multiplier), size
+
+
+def _is_proof(domain, minorants, multiplier) -> bool:
+    """Whether no decision meets the constraints, by this multiplier."""
+    least, size = _least(domain, minorants, jnp.asarray(multiplier / multiplier.max()))
+    return bool(least > _SURE * size)
+
+
+def _settled(minorants):
+    """Sums with what rounding had taken from them."""
+    sums = jax.tree.map(jnp.subtract, minorants.sums, minorants.lost)
+    return Minorants(sums, jax.tree.map(jnp.zeros_like, sums), minorants.rounds)

@@ -1,0 +1,187 @@
+"""The online certificate: never below the true regret, whoever plays; exact where rounds are linear."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import cocoax as cx
+from cocoax.learners import DPP, Auto, Certified, Stay
+
+pytestmark = pytest.mark.usefixtures("free_promotion")
+KEY = jax.random.key(0)
+ROUNDS, SIZE = 64, 4
+DRAWN = np.random.default_rng(0)
+DATA = {
+    "cost": jnp.asarray(DRAWN.normal(size=(ROUNDS, SIZE))),
+    "use": jnp.asarray(DRAWN.uniform(0, 1, (ROUNDS, SIZE)) * np.linspace(0.2, 1.6, SIZE)),
+    "other": jnp.asarray(DRAWN.uniform(0, 1, (ROUNDS, SIZE))),
+}
+DOMAINS = {
+    "simplex": cx.domains.ProbabilitySimplex(SIZE),
+    "box": cx.domains.Box(-jnp.ones(SIZE), 2 * jnp.ones(SIZE)),
+    "product": cx.domains.Product([cx.domains.L2Ball(SIZE, 1.0), cx.domains.L1Ball(SIZE, 1.0)]),
+    "matrix": cx.domains.NuclearNormBall((2, 2), 1.0),
+}
+
+
+def flat(x):
+    return jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(x)])[-SIZE:]
+
+
+def linear(x, r):
+    return jnp.vdot(r["cost"], flat(x))
+
+
+def curved(x, r):
+    return 0.5 * jnp.sum((flat(x) - r["cost"]) ** 2) + jnp.abs(flat(x)[0] - r["use"][0])
+
+
+def budgets(x, r):
+    return jnp.stack([jnp.vdot(r["use"], flat(x)) - 0.4, jnp.vdot(r["other"], flat(x)) ** 2 - 0.3])
+
+
+def a_problem(domain, loss=curved, **options):
+    return cx.Problem(domain, loss, budgets, constraints=2, **options)
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_it_is_never_below_the_regret(name):
+    """In every checked round, and at the end; a foolish learner's as well as a clever one's."""
+    problem, half = a_problem(DOMAINS[name]), ROUNDS // 2
+    best = {t: cx.hindsight(problem, jax.tree.map(lambda leaf, t=t: leaf[:t], DATA)).value for t in (half, ROUNDS)}
+    for learner in (Auto(), Stay()) if name == "simplex" else (Stay(),):
+        game = cx.play(problem, learner, DATA, key=KEY, certify=half)
+        regret = {t: float(np.sum(np.asarray(game.loss)[:t]) - best[t]) for t in best}
+        assert all(game.certified[t - 1] >= regret[t] - 1e-6 * t for t in best)
+        assert np.isnan(game.certified[: half - 1]).all()
+        certificate = game.certificate()
+        assert game.certified[-1] + 1e-9 >= certificate.regret >= regret[ROUNDS] - 1e-6 * ROUNDS
+        assert certificate.rounds == ROUNDS and not certificate.infeasible
+
+
+def test_it_is_exact_where_rounds_are_linear():
+    """By an independent linear program."""
+    problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.vdot(r["use"], x) - 0.4)
+    game = cx.play(problem, Auto(), DATA, key=KEY, certify=True)
+    answer = linprog(
+        DATA["cost"].sum(0),
+        A_ub=[DATA["use"].sum(0)],
+        b_ub=[0.4 * ROUNDS],
+        A_eq=[np.ones(SIZE)],
+        b_eq=[1],
+        method="highs",
+    )
+    assert game.certificate().regret == pytest.approx(float(game.loss.sum()) - answer.fun, abs=1e-9)
+    assert game.certificate().multiplier == pytest.approx(-answer.ineqlin.marginals, abs=1e-9)
+    assert game.certificate(lmos=1).regret >= game.certificate().regret
+
+
+def test_it_never_counts_a_comparator_that_breaks_the_constraints():
+    """Without the multiplier the bound would be that of the unconstrained best."""
+    problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.vdot(r["use"], x) - 0.4)
+    game = cx.play(problem, Stay(), DATA, key=KEY, certify=True)
+    free = cx.play(cx.Problem(DOMAINS["simplex"], linear), Stay(), DATA, key=KEY, certify=True)
+    assert game.certificate().regret < free.certificate().regret - 0.01
+
+
+def test_games_go_on_and_batches_are_batches():
+    problem = a_problem(DOMAINS["simplex"])
+    half = [jax.tree.map(lambda leaf, part=part: leaf[part], DATA) for part in (slice(32), slice(32, None))]
+    whole = cx.play(problem, Auto(), DATA, key=KEY, certify=True)
+    first = cx.play(problem, Auto(), half[0], key=KEY, certify=True)
+    second = cx.play(problem, Certified(Auto()), half[1], state=first.state)
+    assert second.certificate().rounds == ROUNDS
+    assert second.certificate().regret == pytest.approx(whole.certificate().regret, rel=1e-12)
+    np.testing.assert_array_equal(second.decision, whole.decision)
+    np.testing.assert_array_equal(whole.decision, cx.play(problem, Auto(), DATA, key=KEY).decision)
+    both = jax.vmap(lambda start: cx.play(problem, Auto(), DATA, key=KEY, start=start, certify=True))(
+        jnp.stack([jnp.eye(SIZE)[0], whole.decision])
+    )
+    assert both.certificate().regret.shape == (2,) and both.certificate().multiplier.shape == (2, 2)
+
+
+def test_with_movement_the_bound_counts_what_moving_costs():
+    """A fixed decision does not move: the true regret is that of the moving losses against it."""
+
+    def fee(x, r, previous):
+        return jnp.vdot(r["cost"], x) + 0.5 * jnp.abs(x - previous).sum()
+
+    problem = cx.Problem(DOMAINS["simplex"], fee)
+    game = cx.play(
+        problem, cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.Penalty(1.0)), DATA, key=KEY, certify=True
+    )
+    regret = float(game.loss.sum() - DATA["cost"].sum(0).min())
+    assert game.certificate().regret == pytest.approx(regret, abs=1e-9)
+
+
+def test_infeasible_budgets_are_proven():
+    def impossible(x, r):
+        return jnp.stack([r["other"][0] - x[0] - 0.1, x[0] - 0.1])  # the first wants x[0] >= 0.4, the second <= 0.1
+
+    problem = cx.Problem(DOMAINS["simplex"], linear, impossible, constraints=2)
+    certificate = cx.play(problem, Auto(), DATA, key=KEY, certify=True).certificate()
+    assert certificate.infeasible and certificate.regret == -np.inf
+    corners = np.eye(SIZE)
+    for corner in corners:  # the constraints are linear, so corners tell all
+        totals = np.sum(
+            [impossible(corner, jax.tree.map(lambda leaf, t=t: leaf[t], DATA)) for t in range(ROUNDS)], axis=0
+        )
+        assert certificate.multiplier @ totals > 0
+    just_feasible = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: x[0] + x[1])  # only its faces are feasible
+    assert not cx.play(just_feasible, Auto(), DATA, key=KEY, certify=True).certificate().infeasible
+
+
+def test_sums_do_not_drift_in_float32():
+    """100,000 rounds of 0.1: a plain sum would be off by 1e-3 of itself."""
+    with jax.enable_x64(False):
+        problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: r * x[0] + jnp.float32(0.1))
+        rounds = jnp.full(100_000, 0.1, jnp.float32)
+        game = cx.play(problem, Stay(), rounds, key=KEY, start=jnp.ones(1, jnp.float32), certify=True)
+        assert game.loss.dtype == jnp.float32
+        assert game.certificate().regret == pytest.approx(100_000 * float(np.float32(0.1)), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"certify": 0}, "certify must be"), ({"certify": "yes"}, "certify must be")],
+)
+def test_bad_arguments_are_named(options, message):
+    with pytest.raises(cx.ProblemError, match=message):
+        cx.play(a_problem(DOMAINS["simplex"]), Stay(), DATA, key=KEY, **options)
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(cx.ProblemError, match="certify=True"):
+        cx.play(a_problem(DOMAINS["simplex"]), Stay(), DATA, key=KEY).certificate()
+    factored = cx.Problem(cx.domains.NuclearNormBall((3, 3), 1.0, factored=True, rank=2), lambda x, r: x[0, 0])
+    with pytest.raises(cx.ProblemError, match="factored"):
+        cx.play(factored, Auto(), DATA, key=KEY, certify=True)
+
+
+def test_sessions_know_their_regret(tmp_path):
+    """Durable, and of all copies together where feedback is late."""
+    problem = a_problem(DOMAINS["simplex"])
+    rounds = [jax.tree.map(lambda leaf, t=t: np.asarray(leaf[t]), DATA) for t in range(20)]
+    path = tmp_path / "certified"
+    with cx.Session(problem, Auto(), path, key=KEY, certify=True) as session:
+        for one in rounds[:15]:
+            session.observe(one)
+    with cx.Session(problem, Auto(), path, certify=True) as session:
+        for one in rounds[15:]:
+            session.observe(one)
+        bound, regret = session.certificate(), session.regret()
+        assert bound.rounds == 20 and bound.regret >= regret[-1] - 1e-6
+        assert session.summary()["regret_bound"] == bound.regret
+    with pytest.raises(cx.SessionError, match="certify=True"):
+        cx.Session(problem, Auto(), path)
+    late = cx.Session(problem, DPP(), key=KEY, horizon=20, pending=2, certify=True)
+    for one in rounds[:4]:
+        for _ in range(2):
+            late.decide()
+        for name in late.pending:
+            late.observe(one, ticket=name)
+    assert late.certificate().rounds == 8
+    with pytest.raises(cx.SessionError, match="certify=True"):
+        cx.Session(problem, Auto(), key=KEY).certificate()
