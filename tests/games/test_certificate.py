@@ -61,6 +61,19 @@ def test_it_is_never_below_the_regret(name):
         assert certificate.rounds == ROUNDS and not certificate.infeasible
 
 
+def test_the_lowest_value_of_a_set_is_never_too_high():
+    """Of spectral sets and products of them it takes a decomposition; of an intersection, the gap of its LMO."""
+    direction = jnp.asarray(np.random.default_rng(3).normal(size=(5, 5)))
+    ball = cx.domains.NuclearNormBall((5, 5), 2.0)
+    lowest = -2 * np.linalg.svd(direction, compute_uv=False)[0]
+    assert float(ball.lowest(direction)) == pytest.approx(lowest, rel=1e-12)
+    assert float(cx.domains.Product([ball, ball]).lowest([direction, direction])) == pytest.approx(
+        2 * lowest, rel=1e-12
+    )
+    half = cx.domains.ProbabilitySimplex(2).intersect(jnp.array([1.0, 0.0]), 0.25)
+    assert -0.25 - 1e-9 <= float(half.lowest(jnp.array([-1.0, 0.0]))) <= -0.25 + 1e-15
+
+
 def test_it_is_exact_where_rounds_are_linear():
     """By an independent linear program."""
     problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.vdot(r["use"], x) - 0.4)

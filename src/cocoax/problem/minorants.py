@@ -19,7 +19,9 @@ _NARROWER = 4  # times, with one LMO each
 
 class _Sums(eqx.Module):
     loss: Float[Array, ""]  # sum of f_s(x_s), with the cost of movement
-    offset: Float[Array, " m+1"]  # sum of h_s(x_s) - <grad h_s(x_s), x_s>, for h = f, g_1, ..., g_m
+    offset: Float[
+        Array, " n"
+    ]  # sum of h_s(x_s) - <grad h_s(x_s), x_s>, for the n = m + 1 functions h = f, g_1, ..., g_m
     slope: Point  # sum of grad h_s(x_s), along a leading axis
     multiplier: Float[Array, " m"]  # sum of those that were played
     constraint: Float[Array, " m"]  # sum of g_s(x_s), with what movement adds
@@ -124,7 +126,7 @@ class Minorants(eqx.Module):
         best = tree.where(first[2] > last[2], (first[2], zero), (last[2], most))
         return jax.lax.fori_loop(0, _NARROWER, narrower, (first, last, best))[2][1] * direction
 
-    def at(self, y: Point) -> Float[Array, " m+1"]:
+    def at(self, y: Point) -> Float[Array, " n"]:
         """The minorants of the loss and of the constraints at y."""
         return self.sums.offset + jax.vmap(lambda slope: tree.dot(slope, y))(self.sums.slope)
 
