@@ -165,6 +165,12 @@ def test_bad_arguments_are_named(options, message):
         cx.play(a_problem(DOMAINS["simplex"]), Stay(), DATA, key=KEY, **options)
 
 
+def test_a_gradient_that_is_not_finite_proves_nothing():
+    problem = cx.Problem(DOMAINS["simplex"], lambda x, r: -jnp.sqrt(x[0]), lambda x, r: x[1] - 0.5)
+    game = jax.jit(lambda: cx.play(problem, Stay(), DATA, key=KEY, start=jnp.eye(SIZE)[1], certify=True))()
+    assert game.certificate().regret == np.inf
+
+
 def test_what_is_missing_is_named():
     with pytest.raises(cx.ProblemError, match="certify=True"):
         cx.play(a_problem(DOMAINS["simplex"]), Stay(), DATA, key=KEY).certificate()

@@ -22,7 +22,8 @@ class Certificate(eqx.Module):
 
     For every x in X with $\sum_sg_s(x)\le0$: $\sum_sf_s(x_s)-\sum_sf_s(x)\le$ `regret`. It holds for every sequence of
     convex rounds, whatever took the decisions, up to rounding of sums. Where x keeps the constraints in expectation
-    only, and $\sum_sg_s(x)\le c$, add $\langle\lambda,c\rangle$ with the `multiplier` $\lambda$.
+    only, and $\sum_sg_s(x)\le c$, add $\langle\lambda,c\rangle$ with the `multiplier` $\lambda$. If a gradient was not
+    finite, the bound is infinite.
 
     If `infeasible`, no x in X meets them: $\langle\lambda,\sum_sg_s(x)\rangle>0$ for all of them, with the
     `multiplier` $\lambda\ge0$; there is no regret then, and the bound is $-\infty$.
@@ -74,8 +75,8 @@ class _Search:
         lower, plane = (np.asarray(part) for part in _evaluate(self.domain, self.minorants, self.next))
         if self.total - lower < self.bound:
             self.bound, self.multiplier = float(self.total - lower), self.next
-        if not len(self.next):
-            return False
+        if not len(self.next) or not np.isfinite(plane).all():
+            return False  # gradients that are not finite prove nothing
         self.planes.append(plane)
         previous, (self.next, highest, at_edge) = self.next, _highest(np.stack(self.planes), self.reach)
         if at_edge:
