@@ -69,6 +69,8 @@ LEARNERS = {
     "FWCSOA": learners.FWCSOA(0.5),
     "Capped": learners.Capped(learners.PDOGD(), safe=[0.25, 0.25, 0.25, 0.25], limit=1.0, bound=3.0),
     "Anytime": learners.Anytime(learners.PDOFW(), first=3, capacity=64),
+    "Certified": learners.Certified(learners.PDOGD()),
+    "Guarded": learners.Guarded(learners.PDOGD(), learners.LyapStoch(), factor=0.1),  # it switches
 }
 VARIANTS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PERTURBED.items()},
@@ -85,15 +87,28 @@ PLAYED = LONG | {
 CHOOSING = {"AdaptivePDOGD", "Castiglioni", "Liakopoulos", "LyapStoch", "PDOFW", "PDOGD", "YuanLamperski"}
 WHOLE = [name for name in LEARNERS if name not in PLAYED | CHOOSING]
 ON_PYTREES = [name for name in LEARNERS if not name.startswith(("Blocks", "Capped"))] + ["Blocks OCG", "Blocks SFTPL"]
-PLAYED_ON_PYTREES = ["PDMFW", "Auto", "TrackedPI", "Valls", "Yi", "Stay", "Anytime", "Blocks OCG"]
+PLAYED_ON_PYTREES = [
+    "PDMFW",
+    "Auto",
+    "TrackedPI",
+    "Valls",
+    "Yi",
+    "Stay",
+    "Anytime",
+    "Certified",
+    "Guarded",
+    "Blocks OCG",
+]
 ON_MATRICES = ["Blocks OCG", "Blocks FTPL", "PDMFW", "DPP", "Auto"]
 USES_COINS = {"Anytime": False, "PDOGD": False, "AdaptivePDOGD": False, "DPP": False, "Stay": False} | dict.fromkeys(
     (
         "Auto",
         "Capped",
         "Castiglioni",
+        "Certified",
         "DPPMirror",
         "FWCSOA",
+        "Guarded",
         "Liakopoulos",
         "OSPHG",
         "RECOO",

@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..core import check, tree
 from ..core.facts import Facts
@@ -23,7 +23,8 @@ class _State(eqx.Module):
     candidate: Any
     fallback: Any
     switched: Bool[Array, ""]
-    minorants: Minorants
+    round: Int[Array, ""]  # how many were played
+    minorants: Minorants  # of the candidate's rounds
     gradients: Float[Array, ""]  # sum of |grad f_s|^(1/p)
     values: Float[Array, " m"]  # sum of |g_s|^(1/q)
     horizon: Horizon | None
@@ -108,6 +109,7 @@ class Guarded(AbstractLearner):
             self.candidate.init(problem, key=own, horizon=plan, start=start),
             self.fallback.init(problem, key=other, horizon=plan, start=first),
             jnp.asarray(False),
+            jnp.zeros((), jnp.int32),
             Minorants.none(problem, first),
             jnp.zeros((), tree.dtype(first)),
             jnp.zeros(problem.constraints, tree.dtype(first)),
@@ -130,7 +132,8 @@ class Guarded(AbstractLearner):
 
     def _observe_fallback(self, problem, state, round, played):
         fallback, outcome = self.fallback.observe(problem, state.fallback, round, played=played)
-        return eqx.tree_at(lambda s: s.fallback, state, fallback), _uniform(outcome, state.gradients.dtype)
+        state = eqx.tree_at(lambda s: (s.fallback, s.round), state, (fallback, state.round + 1))
+        return state, _uniform(outcome, state.gradients.dtype)
 
     def _observe_candidate(self, problem, state, round, played, point):
         candidate, outcome = self.candidate.observe(problem, state.candidate, round, played=played)
@@ -141,6 +144,7 @@ class Guarded(AbstractLearner):
             candidate,
             state.fallback,
             state.switched,
+            state.round + 1,
             minorants,
             state.gradients + tree.norm(slope) ** (1 / self.regret.astype(kind)),
             state.values + jnp.abs(outcome.constraint) ** (1 / self.violation.astype(kind)),
@@ -189,9 +193,8 @@ class Guarded(AbstractLearner):
     def rounds_left(self, state):
         if state.horizon is None:
             return None
-        left = [self.candidate.rounds_left(state.candidate), self.fallback.rounds_left(state.fallback)]
-        planned = [one for one in left if one is not None]
-        return None if not planned else state.horizon.rounds - state.minorants.rounds
+        plans = self.candidate.rounds_left(state.candidate), self.fallback.rounds_left(state.fallback)
+        return None if all(plan is None for plan in plans) else state.horizon.rounds - state.round
 
 
 def _uniform(outcome, kind):
