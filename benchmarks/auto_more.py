@@ -29,7 +29,7 @@ def experts(key):
 
 
 def completion(key):
-    """The paper's experiment: the best loss is 0."""
+    """The paper's experiment: the best loss is 0. The truth has nuclear norm 1; the ball has radius 5, or 1."""
     keys = jax.random.split(key)
     return cx.problems.matrix_completion(keys[0]).rounds(ROUNDS, keys[1]), jnp.zeros(())
 
@@ -40,6 +40,7 @@ FAMILIES = {
         least_squares,
     ),
     "matrix completion": (cx.problems.matrix_completion(jax.random.key(0)).problem, completion),
+    "matrix completion, tight ball": (cx.problems.matrix_completion(jax.random.key(0), radius=1.0).problem, completion),
     "experts": (cx.Problem(cx.domains.ProbabilitySimplex(50), lambda x, r: jnp.vdot(r, x)), experts),
 }
 KINDS = [{}, {"lmos": 2}, {"lmos": 8}, {"replays": 1}, {"replays": 8}]

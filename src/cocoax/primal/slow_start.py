@@ -51,6 +51,9 @@ class SlowStart(AbstractStep):
     intervals (`domain.intervals`), all but the test is done for each coordinate by itself. `memory`: sums forget,
     1/memory of themselves a round.
 
+    Proven for `Tracked(SlowStart())`, on other sets and without memory: Regret $=O(T^{5/6})$ up to logarithms, for
+    every sequence of convex losses (`theory.regret.slow_start`).
+
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(cx.primal.SlowStart()), cx.dual.RobustPI())
     """

@@ -41,8 +41,8 @@ class Tracked(AbstractPrimal):
 
     Proven, with exact LMOs, for the default steps and every sequence, after every round t, whatever `atoms` is
     (`theory.regret.tracked`): Regret $\le 4.86\,R\left(\sum_{s\le t}\|\nabla_s\|^{4/3}\right)^{3/4}
-    \le 4.86\,RD\,t^{3/4}$. With one number for all rounds, `theory.regret.tracked_constant`. For other steps nothing
-    is proven.
+    \le 4.86\,RD\,t^{3/4}$. With one number for all rounds, `theory.regret.tracked_constant`; with `SlowStart`,
+    `theory.regret.slow_start`. For other steps nothing is proven.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(atoms=8), cx.dual.RegularizedAscent(1.0, 0.1))
