@@ -13,6 +13,7 @@ from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax import dual, learners, primal
+from cocoax.learners.pricing import AbstractPricing
 from cocoax.testing import check_dual, check_learner, check_primal, problems
 from cocoax.testing.learners import check_game, with_names_and_gradients
 from cocoax.testing.require import kinds
@@ -64,7 +65,11 @@ DUALS = defaults(dual, dual.AbstractDual) | {
 LEARNERS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PRIMALS.items()},
     **{f"PrimalDual {name}": learners.PrimalDual(primal.OCG(), rule) for name, rule in DUALS.items()},
-    **{name: learner for name, learner in defaults(learners, learners.AbstractLearner).items() if name != "TrackedPI2"},
+    **{
+        name: learner
+        for name, learner in defaults(learners, learners.AbstractLearner).items()
+        if name != "TrackedPI2" and not isinstance(learner, AbstractPricing)  # these need requests, and have own tests
+    },
     "Castiglioni": learners.Castiglioni(0.5),
     "FWCSOA": learners.FWCSOA(0.5),
     "Capped": learners.Capped(learners.PDOGD(), safe=[0.25, 0.25, 0.25, 0.25], limit=1.0, bound=3.0),

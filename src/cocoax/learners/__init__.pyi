@@ -1,6 +1,7 @@
 from . import citations as citations
 from .anytime import Anytime as Anytime
 from .auto import TrackedPI as TrackedPI
+from .auto_price import AutoPrice as AutoPrice
 from .base import AbstractLearner as AbstractLearner
 from .base import Horizon as Horizon
 from .base import Outcome as Outcome
@@ -19,6 +20,8 @@ from .hard import YuanLamperski as YuanLamperski
 from .lyapunov import LyapHard as LyapHard
 from .lyapunov import LyapPred as LyapPred
 from .lyapunov import LyapStoch as LyapStoch
+from .mirror_descent import DualMirrorDescent as DualMirrorDescent
+from .mirror_descent import RegularizedMirrorDescent as RegularizedMirrorDescent
 from .paper import PDMFW as PDMFW
 from .paper import Blocks as Blocks
 from .primal_dual import PrimalDual as PrimalDual

@@ -23,12 +23,21 @@ class Answer(NamedTuple):
     gap: Float[Array, ""]
 
 
-def best_answer(problem: Problem, round: Round, multiplier: Any, weight: Any = 1.0, *, steps: int = _STEPS) -> Answer:
+def best_answer(
+    problem: Problem,
+    round: Round,
+    multiplier: Any,
+    weight: Any = 1.0,
+    *,
+    start: Point | None = None,
+    steps: int = _STEPS,
+) -> Answer:
     r"""$\arg\min_{x\in X} wf(x) + \langle\lambda, g(x)\rangle$: one LMO where f and g are linear, else Frank-Wolfe.
 
-    The least value is at least that of the answer less its `gap`, for convex f and g.
+    The least value is at least that of the answer less its `gap`, for convex f and g. The answer has the dtype of
+    `start`, the point where f and g are differentiated first.
     """
-    start = problem.domain.start()
+    start = problem.domain.start() if start is None else start
     weight = jnp.asarray(weight, tree.dtype(start))
     if is_linear(problem, round):
         direction = problem.linearize(start, round)[2](weight, multiplier)

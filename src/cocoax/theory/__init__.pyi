@@ -38,3 +38,5 @@ from .parameters import pdmfw_level as pdmfw_level
 from .parameters import pdmfw_mu as pdmfw_mu
 from .parameters import pdmfw_size as pdmfw_size
 from .parameters import pdmfw_theta as pdmfw_theta
+from .requests import PolicyBounds as PolicyBounds
+from .requests import mirror_descent as mirror_descent

@@ -1,0 +1,153 @@
+"""Prices learned from a sample of past requests: no step size, no units."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ..core import check, tree
+from ..core.facts import Facts
+from ..core.parameters import rounds_remembered
+from ..errors import LearnerError
+from .base import Horizon
+from .price_sample import Sample, one_price, several_prices, unravel_like
+from .pricing import AbstractPricing, prediction
+
+_SHORTEST = 32  # rounds in which a surplus or a debt is used up, if there are so many
+_SURPLUS, _DEBT = 64.0, 3.0  # without a horizon, they are used up in this part of the rounds so far
+_EAGER = 8.0  # with one, a surplus is used up in this part of the rounds that are left; a debt in all of them
+_LEAST, _MOST = 0.5, 4.0  # times the slack: how far a debt or a surplus moves a constraint, without a horizon
+_PLANNED = 4  # memories may be as long as so many times the rounds that are left
+_MOST_RARE = 32  # rounds between two searches for the price
+_STEPS = 12  # of the search for several prices
+
+
+class _Prices(eqx.Module):
+    prices: Float[Array, " m"]
+    sample: Sample
+    violation: Float[Array, " m"]  # the sum of g so far
+    squares: Float[Array, " m"]  # of the steps of several prices
+    rounds: Int[Array, ""]
+    due: Int[Array, ""]  # the round after which the price is searched next
+    horizon: Int[Array, ""] | None
+    key: PRNGKeyArray
+
+
+class AutoPrice(AbstractPricing):
+    r"""The price at which remembered requests would, on average, use up what is left of the budget.
+
+    $\lambda_{t+1} = \arg\max_{\lambda\ge0} \sum_sw_sD_s(\lambda) + \langle\lambda, v_t/n_t\rangle$ with $D_s(\lambda) =
+    \min_{x\in X} f_s(x) + \langle\lambda, g_s(x)\rangle$ for remembered requests s, $v_t = \sum_{s\le t}g_s(x_s)$ the
+    violation so far, and $n_t$ the rounds in which it is used up: a debt in all that are left, a surplus in an eighth
+    of them, so that little is left over if requests become dearer. Without a horizon: a surplus in $t/64$ rounds and a
+    debt in $t/3$, while the constraint is moved by at most half of its slack down, and four times its slack up.
+
+    One constraint: a search over a grid of prices, around the last one. Several: a few steps of AdaGrad, in units of
+    each price. The search is repeated after every 64th part of the rounds played, or left; after 32 at most.
+
+    **Arguments:**
+
+    - `horizon`: whether to plan for the horizon of the game; `False` if it may stop at any time.
+    - `memory`: over how many rounds to look back; all by default. Give one where prices or budgets shift.
+    - `sample`: how many requests to remember. Each search calls the LMO about 18 times for each.
+    - `predict`: request -> the round that is expected, where the request does not show all that the loss and the
+      constraint use. Decisions follow what is expected, prices what really happened.
+
+    No constants and no units: scaling the loss or a constraint changes decisions by rounding alone. *Measured*,
+    without a proof (docs/requests.md). Curved losses and constraints are remembered by their gradients at the decision.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(2),
+    ...     loss=lambda x, r: -r * x[1],
+    ...     constraint=lambda x, r: x[1] - 0.25,
+    ...     request=True,
+    ... )
+    >>> values = jax.random.uniform(jax.random.key(0), (1000,))
+    >>> game = cx.play(problem, AutoPrice(), values, key=jax.random.key(0))
+    >>> best = cx.hindsight(problem, values, policy=True)
+    >>> bool(game.score(best)[-1] < 0.01 * abs(best.value))
+    True
+    """
+
+    facts = Facts(
+        cost="1 LMO, and 18 a remembered request every 32nd round",
+        guarantee="no constants, with or without a horizon: measured",
+        cites=("li2022", "agrawal2014"),
+    )
+
+    memory: Float[Array, ""] | None
+    plans: bool = eqx.field(static=True)
+    size: int = eqx.field(static=True)
+    predict: Callable | None
+
+    def __init__(self, *, horizon: bool = True, memory: Any = None, sample: int = 512, predict: Callable | None = None):
+        if not isinstance(horizon, bool):
+            raise LearnerError(f"horizon must be True or False, got {check.described(horizon)}; play has the number")
+        self.plans, self.memory = horizon, rounds_remembered(memory)
+        self.size = check.whole(sample, "sample", LearnerError, low=1)
+        self.predict = prediction(predict)
+
+    def begin(self, problem, start, *, horizon, key):
+        zeros = jnp.zeros(problem.constraints, tree.dtype(start))
+        sample = Sample.empty(self.size, problem.constraints, start)
+        left = None
+        if self.plans and horizon is not None:
+            left = (horizon if isinstance(horizon, Horizon) else Horizon(horizon)).rounds
+        none = jnp.zeros((), jnp.int32)
+        return _Prices(zeros, sample, zeros, zeros, none, none, left, key)
+
+    def multiplier(self, prices):
+        return prices.prices
+
+    def rounds_left(self, state):
+        return None
+
+    def learn(self, problem, state, expected, played, values):
+        old = state.prices
+        if problem.constraints == 0:
+            return eqx.tree_at(lambda p: p.rounds, old, old.rounds + 1)
+        key = jax.random.fold_in(old.key, old.rounds)
+        sample = old.sample.add(problem, expected, played, old.rounds, self.memory, key)
+        rounds = old.rounds + 1
+        new = _Prices(old.prices, sample, old.violation + values, old.squares, rounds, old.due, old.horizon, old.key)
+        return jax.lax.cond(rounds > old.due, lambda: self._search(problem, new, state.start), lambda: new)
+
+    def _search(self, problem, state: _Prices, start):
+        sample, domain, unravel = state.sample, problem.domain, unravel_like(start)
+        played = state.rounds.astype(state.prices.dtype)
+        ahead = played if state.horizon is None else jnp.maximum(state.horizon.astype(played.dtype) - played, 1)
+        window = self.memory
+        if state.horizon is not None:
+            long = jnp.maximum(_PLANNED * ahead, 2 * _SHORTEST)
+            window = long if window is None else jnp.minimum(window, long)
+        weights = sample.weights(state.rounds, None if window is None else window.astype(played.dtype))
+        units = sample.units(weights)
+
+        def spending(prices):
+            return sample.spending(domain, unravel, weights, prices)
+
+        slack = -sample.spending(domain, unravel, weights, units, 0.0)  # of the answers that spend least
+        if state.horizon is None:
+            tau = played / jnp.where(state.violation > 0, _DEBT, _SURPLUS)
+            shift = -state.violation / jnp.maximum(tau, _SHORTEST)
+            target = jnp.clip(shift, -_LEAST * jnp.abs(slack), _MOST * jnp.abs(slack))
+        else:
+            tau = jnp.where(state.violation > 0, ahead, jnp.maximum(ahead / _EAGER, jnp.minimum(ahead, _SHORTEST)))
+            target = jnp.maximum(-state.violation / tau, -(1 - 1e-6) * slack)
+        if problem.constraints == 1:
+            prices = one_price(spending, target[0], state.prices[0], units[0])[None]
+            squares = state.squares
+        else:
+            rate = 0.3 / jnp.sqrt(1 + jnp.minimum(played, ahead) / 20)
+            prices, squares = several_prices(spending, target, state.prices, units, state.squares, rate, _STEPS)
+        prices = jnp.where(jnp.isfinite(prices), prices, state.prices)
+        pause = jnp.clip(jnp.minimum(played, ahead) / 64, 0, _MOST_RARE)
+        if self.memory is not None:
+            pause = jnp.minimum(pause, self.memory.astype(pause.dtype) / 32)
+        due = state.rounds + jnp.maximum(pause, 1).astype(jnp.int32) - 1
+        return _Prices(prices, sample, state.violation, squares, state.rounds, due, state.horizon, state.key)
