@@ -11,6 +11,7 @@ from ..core import check, tree
 from ..domains.base import AbstractDomain
 from ..errors import ProblemError
 from ..problem.minorants import Minorants
+from ..problem.policy_sums import PolicySums
 from .comparator import float64
 
 _TINY = np.finfo(float).tiny
@@ -57,6 +58,18 @@ def certificate(domain: AbstractDomain, minorants: Minorants, *, lmos: Any = 20)
     return Certificate(
         np.asarray(search.bound), search.multiplier, np.asarray(search.infeasible), np.asarray(minorants.rounds)
     )
+
+
+def policy_certificate(loss: Any, policy: PolicySums) -> Certificate:
+    """A bound on the regret against every policy that sees each request before it decides, at this total loss."""
+    if tree.is_traced(loss, policy):
+        raise ProblemError("a certificate is made on the host; ask for it outside jit and vmap")
+    with jax.enable_x64(True):
+        lower = np.asarray(float64(policy).lower_bounds())
+    lower = np.where(np.isfinite(lower), lower, -np.inf)
+    best = int(lower.argmax())
+    regret, prices = np.asarray(float(loss) - lower[best]), np.asarray(policy.prices, float)[best]
+    return Certificate(regret, prices, np.asarray(False), np.asarray(policy.rounds))
 
 
 class _Search:

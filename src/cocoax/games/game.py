@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..comparators.certificate import Certificate, certificate
+from ..comparators.certificate import Certificate, certificate, policy_certificate
 from ..comparators.comparator import Comparator
 from ..core import check, tree
 from ..core.sums import running_sum
 from ..errors import ProblemError
 from ..learners.base import AnyArray
 from ..problem.minorants import Minorants
+from ..problem.policy_sums import PolicySums
 from ..problem.problem import Problem
 
 
@@ -46,6 +47,7 @@ class Game(eqx.Module):
     bad_round: Int[AnyArray, "*batch"]  # the first that was not finite, or beyond the horizon; or -1
     problem: Problem | None  # kept with the rounds, and where the game is certified
     minorants: Minorants | None  # if it is certified: what `certificate` needs
+    policy: PolicySums | None  # the same for policies, where requests are seen first
     certified: Any  # (..., T), with `play(certify=k)`: a bound on the regret after each k-th round, NaN after others
     names: tuple[str, ...] = eqx.field(static=True)  # of the constraints
 
@@ -62,6 +64,7 @@ class Game(eqx.Module):
         state: Any = None,
         problem: Any = None,
         minorants: Any = None,
+        policy: Any = None,
         certified: Any = None,
     ) -> "Game":
         """The game whose rounds came to `outcomes`, an `Outcome` of all of them."""
@@ -81,22 +84,29 @@ class Game(eqx.Module):
             bad_round=numpy.where(good < outcomes.finite.shape[-1], good, -1),
             problem=problem,
             minorants=minorants,
+            policy=policy,
             certified=certified,
             names=names,
         )
 
-    def certificate(self, *, lmos: int = 20) -> Certificate:
+    def certificate(self, *, lmos: int = 20, policy: bool = False) -> Certificate:
         """A proven bound on the regret so far, after `play(certify=True)`; found with at most this many LMOs.
 
-        So far means: since the learner began, also where the game went on from a `state`. Batches get batches.
+        With `policy`, where requests are seen first: against the best policy instead of the best fixed decision. So far
+        means: since the learner began, also where the game went on from a `state`. Batches get batches.
         """
         if self.minorants is None or self.problem is None:
             raise ProblemError("a certificate needs the tangents of all rounds; play with certify=True")
         batch = self.loss.shape[:-1]
-        domain, minorants = self.problem.domain, self.minorants
+        if policy and self.policy is None:
+            raise ProblemError("only a game whose requests are seen first has policies; leave out policy=True")
+        parts = self.problem.domain, self.minorants, self.policy
 
         def one(at):
-            return certificate(*jax.tree.map(lambda leaf: leaf[at], (domain, minorants)), lmos=lmos)
+            domain, minorants, policies = jax.tree.map(lambda leaf: leaf[at], parts)
+            if policy:
+                return policy_certificate(minorants.total_loss, policies)
+            return certificate(domain, minorants, lmos=lmos)
 
         found = [one(at) for at in np.ndindex(batch)]
         return jax.tree.map(lambda *leaves: np.reshape(leaves, (*batch, *np.shape(leaves[0]))), *found)

@@ -135,6 +135,7 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         state=progress.learner if environment is None else progress,
         problem=problem if keep_rounds or is_certified else None,
         minorants=progress.learner.minorants if is_certified else None,
+        policy=progress.learner.policy if is_certified else None,
         certified=bounds,
     )
 

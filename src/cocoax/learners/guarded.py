@@ -121,6 +121,10 @@ class Guarded(AbstractLearner):
         mine, others = self.candidate.decision(state.candidate), self.fallback.decision(state.fallback)
         return tree.where(state.switched, others, mine)
 
+    def decide(self, problem, state, request):
+        mine = self.candidate.decide(problem, state.candidate, request)
+        return tree.where(state.switched, self.fallback.decide(problem, state.fallback, request), mine)
+
     def observe(self, problem, state, round, *, played=None):
         like = state.minorants.like
         point = self.decision(state) if played is None else as_point(played, like, tree.dtype(like), "played")

@@ -56,10 +56,7 @@ class Minorants(eqx.Module):
 
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
         """After a round in which x was played, with this outcome (whose values count movement)."""
-        value, values = problem.values(x, round, x)
-        of_loss, of_constraints = problem.gradients(x, round)
-        slope = jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), of_loss, of_constraints)
-        offset = jnp.concatenate([value[None], values]) - jax.vmap(lambda one: tree.dot(one, x))(slope)
+        offset, slope = tangents(problem, x, round)
         added = _Sums(outcome.loss, offset, slope, outcome.multiplier, outcome.constraint)
         pairs = jax.tree.map(compensated_add, self.sums, self.lost, added)
         sums, lost = jax.tree.transpose(jax.tree.structure(added), jax.tree.structure((0, 0)), pairs)
@@ -73,6 +70,11 @@ class Minorants(eqx.Module):
     def like(self) -> Point:
         """Something of a decision's form."""
         return jax.tree.map(lambda leaf: leaf[0], self.sums.slope)
+
+    @property
+    def total_loss(self) -> Float[Array, ""]:
+        """The sum of all losses as they were played."""
+        return self.sums.loss
 
     @property
     def violation(self) -> Float[Array, " m"]:
@@ -132,3 +134,11 @@ class Minorants(eqx.Module):
 
     def _lowest(self, domain, weights):
         return weights @ self.sums.offset + domain.lowest(tree.combine(weights, self.sums.slope))
+
+
+def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n"], Point]:
+    """(offsets, slopes) of the tangents at x of the loss and of each constraint, for decisions that stay."""
+    value, values = problem.values(x, round, x)
+    of_loss, of_constraints = problem.gradients(x, round)
+    slope = jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), of_loss, of_constraints)
+    return jnp.concatenate([value[None], values]) - jax.vmap(lambda one: tree.dot(one, x))(slope), slope

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..comparators.certificate import Certificate, certificate
+from ..comparators.certificate import Certificate, certificate, policy_certificate
 from ..comparators.hindsight import hindsight
 from ..core import check, tree
 from ..domains.base import Point
@@ -291,18 +291,24 @@ class Session:
             comparator = hindsight(problem, game.rounds, policy=problem.has_policies)
         return game.regret(comparator)
 
-    def certificate(self, *, lmos: int = 20) -> Certificate:
+    def certificate(self, *, lmos: int = 20, policy: bool = False) -> Certificate:
         """A proven bound on the regret of all rounds so far, without going through them again: at most so many LMOs.
 
-        Needs `certify=True`. With several copies, of all of them together.
+        Needs `certify=True`. With several copies, of all of them together. With `policy`, where requests are seen
+        first: against the best policy.
         """
         with self._lock:
             if not self._is_certified():
                 raise SessionError(
                     "a certificate needs the tangents of all rounds; start the session with certify=True"
                 )
-            states = [self._copies.state(which).minorants for which in range(len(self._copies.states))]
-            return certificate(self._copies.problem.domain, functools.reduce(operator.add, states), lmos=lmos)
+            states = [self._copies.state(which) for which in range(len(self._copies.states))]
+            if policy:
+                if len(states) > 1 or states[0].policy is None:
+                    raise SessionError("policy=True is for one learner that sees requests first; leave it out")
+                return policy_certificate(states[0].minorants.total_loss, states[0].policy)
+            together = functools.reduce(operator.add, [state.minorants for state in states])
+            return certificate(self._copies.problem.domain, together, lmos=lmos)
 
     def _is_certified(self):
         return isinstance(self._copies.learner, Certified)
