@@ -5,6 +5,7 @@ import numpy as np
 from .accelerated import Accelerated
 from .cones import cones_of
 from .linear import solve_linear
+from .low_rank import LowRank
 from .newton import Newton
 from .oracle import Oracle
 from .proximal_step import ProximalStep
@@ -19,7 +20,7 @@ _FEW = 10  # constraints
 
 def solve(search: Search):
     """Methods in turn, the quickest for this structure first, until the certificate is closed."""
-    for method in (_vertex, _second_order, _first_order, _simplicial, _any):
+    for method in (_vertex, _second_order, _low_rank, _first_order, _simplicial, _any):
         if search.done:
             return
         method(search)
@@ -40,6 +41,11 @@ def _second_order(search):
     cones = cones_of(oracle.domain)
     if cones is not None:
         Newton(search, cones).solve()
+
+
+def _low_rank(search):
+    if LowRank.fits(search):
+        LowRank(search).solve()
 
 
 def _first_order(search):
