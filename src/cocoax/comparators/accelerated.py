@@ -69,6 +69,9 @@ class Rows(NamedTuple):
 class Accelerated:
     """`solve` returns when it is done or makes no more progress."""
 
+    rough: float = _ROUGH
+    patience: float = np.inf  # seconds
+
     def __init__(self, search: Search, structure: Structure):
         self.search = search
         start, norm = search.best, np.linalg.norm(structure.jacobian, axis=1)
@@ -100,7 +103,8 @@ class Accelerated:
         rho, first = curvature, curvature
         state = State(x.point, x.point, *(np.asarray(number) for number in (1.0, curvature, np.inf, 0)))
         steps, enough, violation, lowest, stuck = 10, np.inf, np.inf, np.inf, 0
-        while not search.done and stuck < _STUCK:
+        ends = time.monotonic() + self.patience
+        while not search.done and stuck < _STUCK and time.monotonic() < ends:
             began = time.monotonic()
             target = enough if np.isfinite(enough) else 0.0
             numbers = (np.asarray(number) for number in (target, 0.01 * floor, steps))  # not compiled in
@@ -108,7 +112,7 @@ class Accelerated:
             state = _run(self.model, oracle.domain, oracle.like, rows, state, *numbers)
             state = State(*(np.asarray(part) for part in state))
             took = time.monotonic() - began
-            if not np.isfinite(state.x).all() or state.curvature > _ROUGH * first:
+            if not np.isfinite(state.x).all() or state.curvature > self.rough * first:
                 return
             price = np.maximum(multiplier + rho * (self.J @ state.x - self.h), 0.0)
             self._judge(state.x, price / self.norm)
@@ -127,9 +131,12 @@ class Accelerated:
 
     def _judge(self, point, multiplier):
         """The point itself, and if it breaks constraints, a mixture with one that does not."""
-        search = self.search
-        at = search.objective.measure(point, multiplier)
-        search.judge(at, multiplier)
+        at = self.search.objective.measure(point, multiplier)
+        self.search.judge(at, multiplier)
+        self._mix(at, multiplier)
+
+    def _mix(self, at, multiplier):
+        search, point = self.search, at.point
         worst = np.max(at.constraint, initial=0.0)
         inside = np.max(self.inner.constraint, initial=-np.inf)
         if np.max(at.constraint, initial=-np.inf) < inside:

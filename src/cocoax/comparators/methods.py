@@ -4,6 +4,8 @@ import numpy as np
 
 from .accelerated import Accelerated
 from .cones import cones_of
+from .epigraph import Epigraph
+from .kinks import kinks_of
 from .linear import solve_linear
 from .low_rank import LowRank
 from .newton import Newton
@@ -11,16 +13,19 @@ from .oracle import Oracle
 from .proximal_step import ProximalStep
 from .search import Search
 from .simplicial import Simplicial
+from .smoothing import Smoothing
 from .solver import Solver
 from .structure import structure_of
 
 _SMALL, _MEDIUM = 300, 3000  # entries for which a second-order method is quicker: with a projection, without
 _FEW = 10  # constraints
+_TINY, _TRIAL = 100, 1.0  # entries for which a cone program is tried at once; else after so many seconds of smoothing
+_LIGHT = 3e8  # operations of a factorisation for which kinks are handed to a solver whole
 
 
 def solve(search: Search):
     """Methods in turn, the quickest for this structure first, until the certificate is closed."""
-    for method in (_vertex, _second_order, _low_rank, _first_order, _simplicial, _any):
+    for method in (_vertex, _kinks, _second_order, _low_rank, _first_order, _simplicial, _any):
         if search.done:
             return
         method(search)
@@ -41,6 +46,27 @@ def _second_order(search):
     cones = cones_of(oracle.domain)
     if cones is not None:
         Newton(search, cones).solve()
+
+
+def _kinks(search):
+    kinks = kinks_of(search)
+    if kinks is None or search.objective.count > _FEW:
+        return
+    structure = structure_of(search)
+    cones = cones_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
+    if not structure.affine:
+        return
+    size, smoothing = len(search.oracle.centre), None
+    if search.oracle.projects:
+        smoothing = Smoothing(search, structure, kinks.width)
+        if size > _TINY:
+            smoothing.patience = _TRIAL
+            smoothing.solve()
+    if cones is not None and kinks.work(size) <= _LIGHT and not search.done:
+        Epigraph(search, cones, kinks).solve()
+    if smoothing is not None and not search.done:
+        smoothing.patience = np.inf
+        smoothing.solve()
 
 
 def _low_rank(search):

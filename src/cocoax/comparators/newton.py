@@ -5,6 +5,7 @@ constraints hold (Wilson, 1963). Quadratic losses with affine constraints need o
 """
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -25,24 +26,27 @@ class Newton:
 
     def __init__(self, search: Search, cones: Cones):
         self.search, self.cones, self.objective = search, cones, search.objective
+        self.smooth: Any = search.objective  # what the model is made of
+        self.cost = np.zeros(cones.extra)  # of the extra variables
+        self.accuracy = np.clip(1e-3 * search.tol, 1e-13, 1e-8)
 
     def solve(self):
         x, multiplier = self.search.best, np.zeros(self.objective.count)
         lowest, stuck = np.inf, 0
         for _ in range(_STEPS):
-            x = self.objective.measure(x.point, np.zeros(self.objective.count))
-            step = self._model(x, multiplier)
+            step = self._model(self.smooth.measure(x.point, np.zeros(self.objective.count)), multiplier)
             if step is None:
                 return
-            target, multiplier = step
-            x = self._search_line(x, target, multiplier)
+            target, multiplier, weights = step
+            x = self._advance(x, target, multiplier, weights)
             gap = self.search.gap
             lowest, stuck = (gap, 0) if gap < 0.9 * lowest else (lowest, stuck + 1)
             if self.search.done or stuck >= _STUCK:
                 return
+            self.accuracy = max(0.01 * self.accuracy, 1e-13)
 
     def _model(self, x, multiplier):
-        """The minimiser of the model, and the multipliers of its constraints; None where there are none."""
+        """The minimiser of the model, the multipliers of its constraints, and those of its cones; or None."""
         from scipy import sparse
 
         n, extra = self.cones.size, self.cones.extra
@@ -51,7 +55,7 @@ class Newton:
             return None
         jacobian = self.objective.jacobian(x.point)
         slope = x.slope - hessian @ x.point
-        scale = max(np.abs(slope).max(), abs(hessian).max(), 1e-300)
+        scale = max(np.abs(slope).max(), abs(hessian).max(), np.abs(self.cost).max(initial=0.0), 1e-300)
         norm = np.linalg.norm(jacobian, axis=1)
         norm = np.where(norm > 0, norm, 1.0)
         rows = sparse.csr_array(np.pad(jacobian / norm[:, None], ((0, 0), (0, extra))))
@@ -62,9 +66,9 @@ class Newton:
         kinds = [("positive", len(limits)), *((part.cone, len(part.side)) for part in parts)]
         full = sparse.block_diag([hessian, sparse.csr_array((extra, extra))]) if extra else hessian
         cost = sparse.triu(full / scale, format="csc")
-        slope, seconds = np.pad(slope / scale, (0, extra)), self.search.clock.left
+        slope, seconds = np.concatenate([slope, self.cost]) / scale, self.search.clock.left
         try:
-            answer, weights = solve_cones(cost, slope, matrix, sides, kinds, seconds)
+            answer, weights = solve_cones(cost, slope, matrix, sides, kinds, seconds, self.accuracy)
         except Unsolved as failure:
             proof = np.nan_to_num(failure.args[1][: len(limits)], posinf=0.0)
             self.search.refute(x.point, x.constraint, jacobian, np.maximum(proof, 0.0) / norm)
@@ -72,7 +76,8 @@ class Newton:
         target = answer[:n]
         if self.search.oracle.projects:
             target = self.search.oracle.nearest(target)
-        return target, scale * np.maximum(weights[: len(limits)], 0.0) / norm
+        weights = scale * weights
+        return target, np.maximum(weights[: len(limits)], 0.0) / norm, weights[len(limits) :]
 
     def _hessian(self, point, multiplier):
         """Sparse; None if it is large and dense."""
@@ -81,7 +86,7 @@ class Newton:
         n = len(point)
         probe = np.random.default_rng(0).standard_normal(n)
         began = time.monotonic()
-        both = self.objective.products(point, multiplier, np.stack([np.ones(n), probe]))
+        both = self.smooth.products(point, multiplier, np.stack([np.ones(n), probe]))
         took = time.monotonic() - began
         if not np.isfinite(both).all():
             return None
@@ -89,18 +94,19 @@ class Newton:
             return sparse.diags_array(both[0], format="csr")
         if (n**3 / 3 > _MOST_FLOPS and not self.search.oracle.projects) or took * n / 64 > 0.5 * self.search.clock.left:
             return None
-        dense = self.objective.products(point, multiplier, np.eye(n))
+        dense = self.smooth.products(point, multiplier, np.eye(n))
         dense = 0.5 * (dense + dense.T)
         return sparse.csr_array(np.where(np.abs(dense) > _NEGLIGIBLE * np.abs(dense).max(), dense, 0.0))
 
-    def _search_line(self, x, target, multiplier):
-        """The whole step, or as much of it as lessens F + K max(G, 0), the constraints' weight K being large."""
+    def _advance(self, x, target, multiplier, weights):
+        """The next point: the whole step, or as much of it as lessens F + K max(G, 0) with large K."""
         price = 2.0 * multiplier
 
         def merit(at):
             return at.loss + price @ np.maximum(at.constraint, 0.0)
 
         way, step = target - x.point, 1.0
+        x = self.objective.measure(x.point, np.zeros_like(multiplier))
         fall = min(x.slope @ way - price @ np.maximum(x.constraint, 0.0), 0.0)
         new = self.objective.measure(target, multiplier)
         self.search.judge(new, multiplier)

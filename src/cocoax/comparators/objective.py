@@ -13,6 +13,7 @@ from ..core import tree
 from ..errors import ProblemError
 from ..problem import derivatives
 from ..problem.functions import constraint_values, function_of
+from ..problem.problem import Problem
 from ..problem.rounds import number_of_rounds
 from .chunks import batch_size, has_own_gradients, map_rounds, sum_rounds
 from .comparator import each_round, float64
@@ -44,6 +45,18 @@ class Functions(eqx.Module):
     @property
     def horizon(self) -> int:
         return number_of_rounds(self.rounds)
+
+    @property
+    def count(self) -> int:
+        """Of constraints."""
+        return self.problem.constraints * (self.horizon if self.each_round else 1)
+
+    def with_loss(self, loss) -> "Functions":
+        """The same with another loss."""
+        old = self.problem
+        names = {} if old.constraint is None else {"constraints": old.names}
+        problem = Problem(old.domain, loss, old.constraint, constraint_grad=old.constraint_grad, **names)
+        return Functions(problem, self.rounds, self.expected, self.like, self.benchmark)
 
     @property
     def each_round(self) -> bool:
@@ -108,8 +121,30 @@ def _linearize(problem, point, rounds, of_loss, shares):
     return loss, constraint, pull((of_losses, shares))
 
 
-class Objective:
+class Compiled:
     """`Functions`, compiled, with NumPy on both sides."""
+
+    functions: Functions
+
+    def __init__(self, functions: Functions):
+        self.functions = functions
+
+    def measure(self, x, weights) -> Evaluation:
+        loss, constraint, slope = (np.asarray(part) for part in _measure(self.functions, x, weights))
+        return Evaluation(x, float(loss), constraint, slope)
+
+    def jacobian(self, x):
+        return np.asarray(_jacobian(self.functions, x)) if self.functions.count else np.zeros((0, len(x)))
+
+    def products(self, x, weights, ways):
+        """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled."""
+        count = len(ways)
+        filled = np.concatenate([ways, np.zeros((-count % 64, len(x)))])
+        return np.asarray(_products(self.functions, x, weights, filled))[:count]
+
+
+class Objective(Compiled):
+    """The functions of a benchmark, checked at the domain's start."""
 
     def __init__(self, problem, rounds, expected, benchmark):
         self.problem, self.rounds, self.benchmark = problem, rounds, benchmark
@@ -117,8 +152,8 @@ class Objective:
         self.unit = 1.0 / self.horizon
         self.expected: Any = None if expected is None else float64(Expected(expected, problem.names))
         self.start = float64(problem.domain.start())
-        self.functions = Functions(problem, rounds, self.expected, self.start, benchmark)
-        self.count = problem.constraints * (self.horizon if benchmark == "every_round" else 1)
+        super().__init__(Functions(problem, rounds, self.expected, self.start, benchmark))
+        self.count = self.functions.count
         self._check_start()
 
     def _check_start(self):
@@ -134,19 +169,6 @@ class Objective:
             bad = ~np.asarray(_finite_gradients(self.problem, self.rounds, self.start))
             if bad.any():
                 raise ProblemError(f"the gradient of round {bad.argmax()} is not finite at the domain's start")
-
-    def measure(self, x, weights):
-        loss, constraint, slope = (np.asarray(part) for part in _measure(self.functions, x, weights))
-        return Evaluation(x, float(loss), constraint, slope)
-
-    def jacobian(self, x):
-        return np.asarray(_jacobian(self.functions, x)) if self.count else np.zeros((0, len(x)))
-
-    def products(self, x, weights, ways):
-        """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled."""
-        count = len(ways)
-        filled = np.concatenate([ways, np.zeros((-count % 64, len(x)))])
-        return np.asarray(_products(self.functions, x, weights, filled))[:count]
 
 
 @eqx.filter_jit

@@ -31,7 +31,7 @@ def solve_quadratic(Q, c, positive, G, h, a=None):
     return u, scale * np.maximum(z[len(limits) - len(h) :], 0)
 
 
-def solve_cones(P, q, A, b, cones, seconds=np.inf):
+def solve_cones(P, q, A, b, cones, seconds=np.inf, tolerance=_TOLERANCE):
     r"""(u, z) for $\min \frac12 u^\top P u + q^\top u$ with $b - Au$ in a product of cones, z its multipliers.
 
     P is upper triangular, P and A are sparse. Raises `Unsolved` where there is no answer; one that is only accurate
@@ -47,7 +47,7 @@ def solve_cones(P, q, A, b, cones, seconds=np.inf):
     }
     settings = clarabel.DefaultSettings()
     settings.verbose = settings.presolve_enable = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     if np.isfinite(seconds):
         settings.time_limit = max(seconds, 0.01)
     made = [kinds[kind](size) for kind, size in cones]

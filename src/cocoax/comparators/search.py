@@ -55,10 +55,16 @@ class Search:
         if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
             return at.point
         self.latest = at
-        vertex = self.oracle.lmo(at.slope)
-        self.raise_lower(at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex), multiplier)
+        _, vertex = self.bound(at, multiplier)
         self.consider(at)
         return vertex
+
+    def bound(self, at: Evaluation, multiplier):
+        """A lower bound by this linearisation, of F or of a convex function that is nowhere above F; and its vertex."""
+        vertex = self.oracle.lmo(at.slope)
+        bound = at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex)
+        self.raise_lower(bound, multiplier)
+        return bound, vertex
 
     def consider(self, at: Evaluation):
         """Whether this point is the best so far."""

@@ -13,8 +13,13 @@ def is_linear(problem: Problem, round: Round) -> bool:
 
     False does not prove the contrary: what the trace does not show counts as dependence.
     """
-    trace = jax.make_jaxpr(lambda x, round: problem.gradients(x, round))(problem.domain.start(), round)
-    entries = len(jax.tree.leaves(problem.domain.start()))
+    return is_constant(problem.gradients, problem.domain.start(), round)
+
+
+def is_constant(function, x, *rest) -> bool:
+    """Whether `function(x, *rest)` does not depend on x. False does not prove the contrary."""
+    trace = jax.make_jaxpr(function)(x, *rest)
+    entries = len(jax.tree.leaves(x))
     inputs = [number < entries for number in range(len(trace.jaxpr.invars))]
     return not any(_dependent(trace.jaxpr, inputs))
 

@@ -1,0 +1,101 @@
+"""What is known of a loss's kinks: whether it is a nonnegative sum of |z| with affine z and of something smooth."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..problem.kinks import replace_kinks
+from ..problem.linearity import is_constant
+from .chunks import batch_size, has_own_gradients, map_rounds
+from .search import Search
+
+
+class Kinks(NamedTuple):
+    """The |z| of all rounds."""
+
+    search: Search
+    number: int
+    width: float  # the typical |z| at the start
+
+    def work(self, size: int) -> float:
+        """About how many operations a factorisation with all of them takes."""
+        few, many = sorted((size, self.number))
+        return float(few) ** 2 * many
+
+    def rows(self):
+        """(A, b, c) with z = Ax + b and F = smooth + sum_k c_k |z_k|."""
+        objective = self.search.objective
+        answer = _rows(objective.problem, objective.rounds, self.search.oracle.like)
+        matrix, values, weights = (np.asarray(part) for part in answer)
+        return matrix, values - matrix @ self.search.oracle.centre, weights * objective.unit
+
+
+def kinks_of(search: Search) -> Kinks | None:
+    """None if the loss has no kinks, or others than those."""
+    problem = search.objective.problem
+    if has_own_gradients(problem):
+        return None
+    known, least, typical, count = _inspect(problem, search.objective.rounds, search.oracle.like)
+    fits = bool(known) and least >= 0 and typical > 0
+    return Kinks(search, int(count), float(typical)) if fits else None
+
+
+def _values(loss, x, round):
+    """All z."""
+    found = []
+    replace_kinks(loss, lambda z: (found.append(z), jnp.abs(z))[1], x, round)
+    return found
+
+
+def _weights(loss, point, round):
+    """The coefficients of all |z|, at a pair (x, shifts of the |z|)."""
+
+    def shifted(shifts):
+        left = iter(shifts)
+        return replace_kinks(loss, lambda z: jnp.abs(z) + next(left), point[0], round)
+
+    return jax.grad(shifted)(point[1])
+
+
+@eqx.filter_jit
+def _inspect(problem, rounds, x) -> Any:
+    """Whether the loss is affine in its |z| and these z are affine, as its trace shows; the least coefficient of a |z|
+    over all rounds, the mean |z|, and their number."""
+    one = jax.tree.map(lambda leaf: leaf[0], rounds)
+    zeros = [jnp.zeros_like(z) for z in _values(problem.loss, x, one)]
+
+    def coefficients(point, round):
+        return _weights(problem.loss, point, round)
+
+    def turned(x, weights, round):
+        return jax.vjp(lambda x: _values(problem.loss, x, round), x)[1](weights)
+
+    if not zeros or not is_constant(coefficients, (x, zeros), one) or not is_constant(turned, x, zeros, one):
+        return jnp.asarray(False), jnp.zeros(()), jnp.zeros(()), jnp.asarray(0)
+
+    def of_round(round):
+        weights, values = coefficients((x, zeros), round), _values(problem.loss, x, round)
+        least = jnp.stack([jnp.min(weight) for weight in weights]).min()
+        sizes = jnp.stack([jnp.sum(weight * jnp.abs(z)) for weight, z in zip(weights, values)])
+        return least, sizes.sum(), jnp.stack([jnp.sum(weight) for weight in weights]).sum()
+
+    least, size, weight = map_rounds(jax.vmap(of_round), batch_size(problem, x, rounds), rounds)
+    count = len(least) * sum(z.size for z in zeros)
+    return jnp.asarray(True), least.min(), size.sum() / jnp.maximum(weight.sum(), 1e-300), jnp.asarray(count)
+
+
+@eqx.filter_jit
+def _rows(problem, rounds, x):
+    def of_round(round):
+        values = _values(problem.loss, x, round)
+        slopes = jax.jacrev(lambda at: ravel_pytree(_values(problem.loss, at, round))[0])(x)
+        rows = jax.vmap(lambda row: ravel_pytree(row)[0])(slopes)
+        weights = _weights(problem.loss, (x, [jnp.zeros_like(z) for z in values]), round)
+        return rows, ravel_pytree(values)[0], ravel_pytree(weights)[0]
+
+    rows, values, weights = jax.vmap(of_round)(rounds)
+    return rows.reshape(-1, rows.shape[-1]), values.reshape(-1), weights.reshape(-1)

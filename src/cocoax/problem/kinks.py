@@ -1,0 +1,80 @@
+r"""Kinks of a loss, found in its trace: every $|z|$, $\max(a, b)$ and $\min(a, b)$ that depends on the decision.
+
+Since $\max(a,b) = \frac{a+b}2 + |\frac{a-b}2|$, all of them are absolute values. A loss is rebuilt with something else
+in their place.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Literal
+from jax.extend.core.primitives import abs_p, max_p, min_p
+
+_CALLS = ("jit", "pjit", "custom_jvp_call", "closed_call")
+_OTHER = ("exp", "log", "log1p", "exp2", "logistic", "pow", "while", "scan", "cond")
+
+
+def replace_kinks(function: Callable, rule: Callable, x, *rest):
+    """`function(x, *rest)` with `rule(z)` in place of every |z| that depends on x."""
+    trace, like = jax.make_jaxpr(function, return_shape=True)(x, *rest)
+    count = len(jax.tree.leaves(x))
+    values = jax.tree.leaves((x, *rest))
+    marks = [number < count for number in range(len(values))]
+    results, _ = _evaluate(trace.jaxpr, trace.consts, values, marks, rule)
+    return jax.tree.unflatten(jax.tree.structure(like), results)
+
+
+def _evaluate(jaxpr, consts, values, marks, rule):
+    """Results, and whether they depend on the decision."""
+    known: dict[Any, tuple] = {}
+
+    def read(variable):
+        return (variable.val, False) if isinstance(variable, Literal) else known[variable]
+
+    known.update(zip(jaxpr.constvars, ((value, False) for value in consts)))
+    known.update(zip(jaxpr.invars, zip(values, marks)))
+    for equation in jaxpr.eqns:
+        arguments, depends = zip(*map(read, equation.invars)) if equation.invars else ((), ())
+        inner = _inlined(equation) if any(depends) else None
+        if inner is not None:
+            results, dependent = _evaluate(inner.jaxpr, inner.consts, arguments, depends, rule)
+        else:
+            replaced = _replaced(equation, arguments, rule) if any(depends) else None
+            if replaced is None:
+                params = equation.primitive.get_bind_params(equation.params)
+                before, params = params if isinstance(params, tuple) else ((), params)  # the former until JAX 0.9
+                replaced = equation.primitive.bind(*before, *arguments, **params)
+            results = replaced if equation.primitive.multiple_results else [replaced]
+            dependent = [any(depends)] * len(results)
+        known.update(zip(equation.outvars, zip(results, dependent)))
+    return tuple(zip(*map(read, jaxpr.outvars))) if jaxpr.outvars else ((), ())
+
+
+def _replaced(equation, arguments, rule):
+    if equation.primitive is abs_p and jnp.issubdtype(arguments[0].dtype, jnp.floating):
+        return rule(arguments[0])
+    if equation.primitive in (max_p, min_p) and jnp.issubdtype(jnp.result_type(*arguments), jnp.floating):
+        a, b = (0.5 * jnp.asarray(argument) for argument in arguments)
+        a, b = jnp.broadcast_arrays(a, b)
+        return a + b + rule(a - b) if equation.primitive is max_p else a + b - rule(a - b)
+    return None
+
+
+def _inlined(equation):
+    """The program that an equation calls, if it may hold kinks; not that of smooth functions such as logaddexp."""
+    inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+    if equation.primitive.name not in _CALLS or inner is None or not hasattr(inner, "consts"):
+        return None
+    smooth = equation.primitive.name == "custom_jvp_call" and _uses(inner.jaxpr, _OTHER)
+    return None if smooth else inner
+
+
+def _uses(jaxpr, names):
+    for equation in jaxpr.eqns:
+        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+        inner = getattr(inner, "jaxpr", inner)
+        if equation.primitive.name in names or (hasattr(inner, "eqns") and _uses(inner, names)):
+            return True
+    return False
