@@ -14,7 +14,7 @@ from .quadratic import Unsolved, solve_cones
 from .search import Search
 
 _STEPS = 40
-_STUCK = 4  # steps that do not narrow the gap
+_STUCK = 8  # steps that do not narrow the gap
 _SUFFICIENT = 0.1
 _SHORTEST = 1e-12
 _NEGLIGIBLE = 1e-13  # of the largest curvature
@@ -110,8 +110,13 @@ class Newton:
         fall = min(x.slope @ way - price @ np.maximum(x.constraint, 0.0), 0.0)
         new = self.objective.measure(target, multiplier)
         self.search.judge(new, multiplier)
-        while not merit(new) <= merit(x) + _SUFFICIENT * step * fall + 1e-13 * abs(merit(x)) and step > _SHORTEST:
-            step *= 0.3
+
+        def too_far(new):
+            enough = merit(new) <= merit(x) + _SUFFICIENT * step * fall + 1e-13 * abs(merit(x))
+            return not (enough and np.isfinite(new.slope).all())
+
+        while too_far(new) and step > _SHORTEST:
+            step = 0.95 if step == 1.0 and not np.isfinite(new.slope).all() else 0.3 * step  # the end may be a pole
             new = self.objective.measure(x.point + step * way, multiplier)
         if step < 1.0:
             self.search.judge(new, multiplier)
