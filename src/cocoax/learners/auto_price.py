@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from ..core import check, tree
 from ..core.facts import Facts
@@ -21,8 +21,8 @@ _SURPLUS, _DEBT = 64.0, 3.0  # without a horizon, they are used up in this part 
 _EAGER = 8.0  # with one, a surplus is used up in this part of the rounds that are left; a debt in all of them
 _LEAST, _MOST = 0.5, 4.0  # times the slack: how far a debt or a surplus moves a constraint, without a horizon
 _PLANNED = 4  # memories may be as long as so many times the rounds that are left
-_MOST_RARE = 32  # rounds between two searches for the price
-_STEPS = 12  # of the search for several prices
+_OFTEN = 16  # the price is searched again after this part of the rounds so far, or left
+_STEPS, _PART = 16, 64  # of the search for several prices, each with a part of the sample
 
 
 class _Prices(eqx.Module):
@@ -33,7 +33,6 @@ class _Prices(eqx.Module):
     rounds: Int[Array, ""]
     due: Int[Array, ""]  # the round after which the price is searched next
     horizon: Int[Array, ""] | None
-    key: PRNGKeyArray
 
 
 class AutoPrice(AbstractPricing):
@@ -46,7 +45,7 @@ class AutoPrice(AbstractPricing):
     debt in $t/3$, while the constraint is moved by at most half of its slack down, and four times its slack up.
 
     One constraint: a search over a grid of prices, around the last one. Several: a few steps of AdaGrad, in units of
-    each price. The search is repeated after every 64th part of the rounds played, or left; after 32 at most.
+    each price. The search is repeated after a 16th part of the rounds played, or left, whichever is less.
 
     **Arguments:**
 
@@ -75,7 +74,7 @@ class AutoPrice(AbstractPricing):
     """
 
     facts = Facts(
-        cost="1 LMO, and 18 a remembered request every 32nd round",
+        cost="1 LMO; rarely, 18 for each remembered request",
         guarantee="no constants, with or without a horizon: measured",
         cites=("li2022", "agrawal2014"),
     )
@@ -99,7 +98,7 @@ class AutoPrice(AbstractPricing):
         if self.plans and horizon is not None:
             left = (horizon if isinstance(horizon, Horizon) else Horizon(horizon)).rounds
         none = jnp.zeros((), jnp.int32)
-        return _Prices(zeros, sample, zeros, zeros, none, none, left, key)
+        return _Prices(zeros, sample, zeros, zeros, none, none, left)
 
     def multiplier(self, prices):
         return prices.prices
@@ -111,11 +110,21 @@ class AutoPrice(AbstractPricing):
         old = state.prices
         if problem.constraints == 0:
             return eqx.tree_at(lambda p: p.rounds, old, old.rounds + 1)
-        key = jax.random.fold_in(old.key, old.rounds)
-        sample = old.sample.add(problem, expected, played, old.rounds, self.memory, key)
-        rounds = old.rounds + 1
-        new = _Prices(old.prices, sample, old.violation + values, old.squares, rounds, old.due, old.horizon, old.key)
-        return jax.lax.cond(rounds > old.due, lambda: self._search(problem, new, state.start), lambda: new)
+        rounds, violation = old.rounds + 1, old.violation + values
+        place = old.sample.place(old.rounds, self.memory)
+        is_due = rounds > old.due
+
+        def work(_, carry):
+            sample, prices, squares, due = carry
+            sample = sample.store(problem, expected, played, old.rounds, place)
+            state_now = _Prices(prices, sample, violation, squares, rounds, due, old.horizon)
+            found = prices, squares, due
+            return sample, *jax.lax.cond(is_due, lambda: self._search(problem, state_now, state.start), lambda: found)
+
+        # a loop of at most one step: most rounds have nothing to do, and a `cond` would copy the sample
+        busy = (is_due | (place < self.size)).astype(jnp.int32)
+        sample, prices, squares, due = jax.lax.fori_loop(0, busy, work, (old.sample, old.prices, old.squares, old.due))
+        return _Prices(prices, sample, violation, squares, rounds, due, old.horizon)
 
     def _search(self, problem, state: _Prices, start):
         sample, domain, unravel = state.sample, problem.domain, unravel_like(start)
@@ -125,29 +134,33 @@ class AutoPrice(AbstractPricing):
         if state.horizon is not None:
             long = jnp.maximum(_PLANNED * ahead, 2 * _SHORTEST)
             window = long if window is None else jnp.minimum(window, long)
-        weights = sample.weights(state.rounds, None if window is None else window.astype(played.dtype))
-        units = sample.units(weights)
+        window = None if window is None else window.astype(played.dtype)
+        units = sample.units(sample.weights(state.rounds, window))
+        several = problem.constraints > 1
+        size = min(_PART, self.size) if several else self.size
+        filled = jnp.clip(state.rounds - size + 1, 1, self.size - size + 1)
 
-        def spending(prices):
-            return sample.spending(domain, unravel, weights, prices)
+        def spending(prices, number=0, of_loss=1.0):
+            part = sample.part((number * size) % filled, size) if several else sample
+            return part.spending(domain, unravel, part.weights(state.rounds, window), prices, of_loss)
 
-        slack = -sample.spending(domain, unravel, weights, units, 0.0)  # of the answers that spend least
+        slack = -spending(units, of_loss=0.0)  # of the answers that spend least
         if state.horizon is None:
-            tau = played / jnp.where(state.violation > 0, _DEBT, _SURPLUS)
-            shift = -state.violation / jnp.maximum(tau, _SHORTEST)
-            target = jnp.clip(shift, -_LEAST * jnp.abs(slack), _MOST * jnp.abs(slack))
+            soon = jnp.maximum(played / _SURPLUS, _SHORTEST)
+            tau = jnp.where(state.violation > 0, jnp.maximum(played / _DEBT, _SHORTEST), soon)
+            target = jnp.clip(-state.violation / tau, -_LEAST * jnp.abs(slack), _MOST * jnp.abs(slack))
         else:
-            tau = jnp.where(state.violation > 0, ahead, jnp.maximum(ahead / _EAGER, jnp.minimum(ahead, _SHORTEST)))
+            soon = jnp.maximum(ahead / _EAGER, jnp.minimum(ahead, _SHORTEST))
+            tau = jnp.where(state.violation > 0, ahead, soon)
             target = jnp.maximum(-state.violation / tau, -(1 - 1e-6) * slack)
-        if problem.constraints == 1:
-            prices = one_price(spending, target[0], state.prices[0], units[0])[None]
-            squares = state.squares
-        else:
+        if several:
             rate = 0.3 / jnp.sqrt(1 + jnp.minimum(played, ahead) / 20)
             prices, squares = several_prices(spending, target, state.prices, units, state.squares, rate, _STEPS)
+        else:
+            prices, squares = one_price(spending, target[0], state.prices[0], units[0])[None], state.squares
         prices = jnp.where(jnp.isfinite(prices), prices, state.prices)
-        pause = jnp.clip(jnp.minimum(played, ahead) / 64, 0, _MOST_RARE)
+        pause = jnp.minimum(jnp.minimum(played, ahead) / _OFTEN, soon / 2)
         if self.memory is not None:
             pause = jnp.minimum(pause, self.memory.astype(pause.dtype) / 32)
         due = state.rounds + jnp.maximum(pause, 1).astype(jnp.int32) - 1
-        return _Prices(prices, sample, state.violation, squares, state.rounds, due, state.horizon, state.key)
+        return prices, squares, due

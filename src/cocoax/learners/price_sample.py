@@ -6,13 +6,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from ..core import tree
 from ..core.tree import ratio
 from ..domains.base import Point
 
 _WIDE, _NARROW = 8.0, 8.0 ** (1 / 7)  # factors around the last price, and between two neighbours of that grid
+_GOLDEN, _PLASTIC = 2654435769, 3242174889  # 2^32 over the golden ratio, and over the plastic number
 
 
 class Sample(eqx.Module):
@@ -33,28 +34,34 @@ class Sample(eqx.Module):
             zeros[:, 0] if constraints else sizes[:, :0], zeros, zeros[..., 0], jnp.full(size, -1, jnp.int32), sizes
         )
 
-    def add(self, problem, expected, point: Point, number, memory, key: PRNGKeyArray) -> "Sample":
-        """With request `number`: in an empty place, or, at random, in that of an old one (a reservoir).
+    def place(self, number, memory) -> Int[Array, ""]:
+        """Where request `number` is stored; beyond the end if it is not: each of n requests is there in size / n.
 
-        With a memory, old ones are replaced so fast that they are about three memories old.
+        With a memory, old ones are replaced so fast that they are about three memories old. Which request replaces
+        which is no accident: multiples of irrational numbers, modulo 1, are spread evenly. So a batch of games stores
+        in the same rounds, and the others cost nothing.
         """
         size = len(self.round)
+        rate = size / (number + 1).astype(float)
+        if memory is not None:
+            rate = jnp.maximum(rate, size / (3 * memory))
+        place = jnp.where(number < size, number, (_spread(number, _PLASTIC) * size).astype(jnp.int32))
+        return jnp.where((number < size) | (_spread(number, _GOLDEN) < rate), place, size)
+
+    def store(self, problem, expected, point: Point, number, place) -> "Sample":
         values = problem.values(point, expected)[1]
         of_loss, of_constraints = problem.gradients(point, expected)
-        flat = ravel_pytree(of_loss)[0]
         rows = jax.vmap(lambda gradient: ravel_pytree(gradient)[0])(of_constraints)
         tangent = problem.domain.tangent
         squares = jax.vmap(lambda gradient: tree.norm(tangent(gradient)) ** 2)(of_constraints)
         sizes = jnp.concatenate([(tree.norm(tangent(of_loss)) ** 2)[None], squares])
-        accept, where = jax.random.split(key)
-        chance = size / (number + 1).astype(float)
-        if memory is not None:
-            chance = jnp.maximum(chance, size / (3 * memory))
-        place = jnp.where(number < size, number, jax.random.randint(where, (), 0, size, jnp.int32))
-        place = jnp.where(jax.random.uniform(accept) < chance, place, size)  # beyond the end: not stored
         offset = values - rows @ ravel_pytree(point)[0]
-        new = Sample(flat, rows, offset, number, sizes)
+        new = Sample(ravel_pytree(of_loss)[0], rows, offset, number, sizes)
         return jax.tree.map(lambda old, one: old.at[place].set(one.astype(old.dtype), mode="drop"), self, new)
+
+    def part(self, first, size: int) -> "Sample":
+        """The requests from `first` on."""
+        return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, size), self)
 
     def weights(self, number, window) -> Float[Array, " n"]:
         """Shares of the requests, which fade with their age where there is a window."""
@@ -98,16 +105,24 @@ def _bracket(spending, target, centre, factor):
 
 
 def several_prices(spending, target, prices, units, squares, rate, steps: int):
-    """(prices, squares) after some steps of AdaGrad on the dual function, in the units of each price."""
+    """(prices, squares) after some steps of AdaGrad on the dual function, in the units of each price.
 
-    def step(_, carry):
+    `spending(prices, number)` is that of a part of the sample.
+    """
+
+    def step(number, carry):
         prices, squares = carry
-        over = (spending(prices) - target) * units  # per unit of loss
+        over = (spending(prices, number) - target) * units  # per unit of loss
         squares = 0.99 * squares + over**2
         move = rate * ratio(over, jnp.sqrt(squares)) * (units + prices)
         return jnp.maximum(prices + move, 0), squares
 
     return jax.lax.fori_loop(0, steps, step, (prices, squares))
+
+
+def _spread(number, multiple: int) -> Float[Array, ""]:
+    """A number in [0, 1): the fractional part of a multiple of an irrational number."""
+    return (number.astype(jnp.uint32) * jnp.uint32(multiple)).astype(float) / 2.0**32
 
 
 def unravel_like(point: Point) -> Any:
