@@ -43,6 +43,14 @@ def identity(path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
+def links(path) -> int:
+    """How many names a file has; 0 if there is no such file."""
+    try:
+        return os.stat(path).st_nlink
+    except OSError:
+        return 0
+
+
 def has_bytes(path) -> bool:
     """Whether there is such a file and it is not empty."""
     try:

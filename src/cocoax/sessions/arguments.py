@@ -17,9 +17,10 @@ _LONGEST_TICKET = 200  # characters
 
 
 def as_file(path) -> Path:
+    """The real path: files beside it are the same ones through every symbolic link."""
     if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise SessionError(f"path must be the name of a file, got {packing.short(path)}")
-    return Path(os.path.abspath(path))
+    return Path(os.path.realpath(path))
 
 
 def late_settings(horizon, pending, copies, expires) -> dict:

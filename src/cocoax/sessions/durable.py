@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..errors import SessionError
 from . import packing
@@ -13,19 +14,32 @@ from .storage.events import Event
 from .storage.journal import Journal
 
 
+class _State(NamedTuple):
+    """Changed by one assignment, so that no interrupt comes between."""
+
+    copies: LearnerCopies
+    schema: RoundSchema | None
+    last: int  # the number of the event that it is after
+
+
 class DurableState:
     """The learners of a session, as they are after the last event in its journal."""
 
-    def __init__(self, path, copies: LearnerCopies, signature: dict, snapshot_every: int, keep_rounds: bool):
-        self.path, self.copies = path, copies
+    def __init__(
+        self, path, copies: LearnerCopies, signature: dict, snapshot_every: int, keep_rounds: bool, mark: str | None
+    ):
+        self.path = path
         self._snapshot_every, self._keep_rounds = snapshot_every, keep_rounds
         self._failed_snapshot = 0  # the number of the last event then
         self._closed: str | None = None  # the error of a session that cannot be used any more
         self._process = os.getpid()
+        self._unsettled = False  # an event may be in the journal and not in the state
         self._journal = Journal(path)
-        self.was_new = self._journal.is_new
         try:
-            self.schema, self._last_snapshot = create_or_recover(self._journal, copies, signature)
+            self.was_new = self._journal.is_new
+            facts = {"signature": signature} | ({} if mark is None else {mark: True})
+            schema, self._last_snapshot = create_or_recover(self._journal, copies, facts)
+            self._state = _State(copies, schema, self._journal.last)
         except Damaged as damage:
             self._journal.close()
             raise SessionError(f"{path} is damaged at {damage}; {REPLAY}") from None
@@ -33,32 +47,49 @@ class DurableState:
             self._journal.close()
             raise
 
+    @property
+    def copies(self) -> LearnerCopies:
+        return self._state.copies
+
+    @property
+    def schema(self) -> RoundSchema | None:
+        return self._state.schema
+
     def check_usable(self):
-        if self._closed is not None:
-            raise SessionError(self._closed)
         if os.getpid() != self._process:
             raise SessionError("a session belongs to the process that opened it; open it in the one that uses it")
+        if self._unsettled:
+            self._settle()
+        if self._closed is not None:
+            raise SessionError(self._closed)
 
     def commit(self, copies: LearnerCopies, events: list[Event], schema: RoundSchema | None = None):
         """Store events, then let `copies`, which already played them, be the state. On an error nothing changes."""
         self.check_usable()
-        if not self._journal.is_in_place():
-            self._closed = f"{self.path} was moved or deleted while it was open; restore it and open it again"
-            self._journal.close()
-            raise SessionError(self._closed)
-        last = self._journal.last
+        self._unsettled = True  # until the state has what the journal has, whatever comes between
         try:
+            if (reason := self._journal.displaced()) is not None:
+                raise SessionError(reason)
             self._journal.append(events, self._new_facts(copies, schema))
-            self.copies, self.schema = copies, self.schema or schema
+            self._state = _State(copies, self.schema or schema, self._journal.last)
+            self._unsettled = False
         except BaseException:
-            if not self._journal.take_back(last):
-                self._closed = "the session was interrupted while it wrote; open it again"
-                self._journal.close()
+            self._settle()
             raise
         self._journal.acknowledge()
         last_try = max(self._last_snapshot, self._failed_snapshot)
         if self.path is not None and self._journal.last - last_try >= self._snapshot_every:
             self._try_snapshot()
+
+    def _settle(self):
+        """After an error or interrupt: let journal and state be after the same event, or close."""
+        closed = self._journal.displaced()
+        if closed is None and not self._journal.settle(self._state.last):
+            closed = "the session was interrupted while it wrote; open it again"
+        if closed is not None:
+            self._closed = self._closed or closed
+            self._journal.close()
+        self._unsettled = False
 
     def _new_facts(self, copies, schema) -> dict | None:
         """The schemas that these events fix."""
@@ -90,6 +121,10 @@ class DurableState:
         self._snapshot()
         self._journal.forget(before)
 
+    def complete(self, mark: str):
+        """Drop the fact that marks the file as incomplete."""
+        self._journal.drop_fact(mark)
+
     def last_event_of(self, ticket: str) -> str | None:
         """The kind of the last event of a ticket, if it was ever given."""
         return self._journal.last_of(ticket)
@@ -104,8 +139,10 @@ class DurableState:
 
     def close(self):
         if self._closed is None and os.getpid() == self._process:
+            if self._unsettled:
+                self._settle()
             try:
-                if self.path is not None and self._journal.last > self._last_snapshot:
+                if self._closed is None and self.path is not None and self._journal.last > self._last_snapshot:
                     self._try_snapshot()
             finally:
                 self._journal.close()

@@ -14,11 +14,12 @@ from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 from .storage.journal import Journal
 
 REPLAY = "cx.Session.replay reads the events before the damage into a new file"
+REPLAYING = "replaying"  # the fact that marks a file until its replay is complete
 _NOTES, _NOTES_OF_TICKET = 1 << 16, 1 << 12  # the longest notes of a snapshot, in characters
 
 
-def create_or_recover(journal: Journal, copies: LearnerCopies, signature: dict) -> tuple[RoundSchema | None, int]:
-    """Write a new journal, or bring `copies` to the state after the last event of an old one.
+def create_or_recover(journal: Journal, copies: LearnerCopies, facts: dict) -> tuple[RoundSchema | None, int]:
+    """Write a new journal with these facts, or bring `copies` to the state after the last event of an old one.
 
     Returns the schema of the rounds, if there were any, and the number of the event before the newest snapshot.
     """
@@ -29,9 +30,10 @@ def create_or_recover(journal: Journal, copies: LearnerCopies, signature: dict) 
                 f"{journal.path} is damaged: it is empty, but {journal.counter_name} counts events; restore it, or "
                 "delete both to start again"
             )
-        journal.create({"signature": signature}, copies.notes(), packing.pack(copies.arrays()))
+        journal.create(facts, copies.notes(), packing.pack(copies.arrays()))
         return None, 0
-    identity.compare(journal.fact("signature"), signature, journal.path)
+    check_complete(journal, journal.path)
+    identity.compare(journal.fact("signature"), facts["signature"], journal.path)
     schema, copies.request_schema = recorded_schema(journal), recorded_schema(journal, "request")
     snapshot = _restore_snapshot(journal, copies)
     for event in journal.follow(largest_field(schema, copies)):
@@ -47,6 +49,12 @@ def create_or_recover(journal: Journal, copies: LearnerCopies, signature: dict) 
         _warn_of_loss(journal, acknowledged, copies.totals.rounds)
     journal.acknowledge()
     return schema, snapshot
+
+
+def check_complete(journal: Journal, path):
+    """Raise if a replay into this file was cut short: it would open as if it had all rounds."""
+    if journal.fact(REPLAYING) is not None:
+        raise SessionError(f"{path} is a replay that was interrupted, without all rounds; delete it and replay again")
 
 
 def _restore_snapshot(journal, copies) -> int:

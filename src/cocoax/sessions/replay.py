@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import CocoaxError, SessionError
 from .identity import listed
-from .recovery import largest_field, play_event, recorded_schema, warn
+from .recovery import REPLAYING, check_complete, largest_field, play_event, recorded_schema, warn
 from .storage.acknowledged import AcknowledgedCounter
 from .storage.database import Damaged
 from .storage.events import DECIDED, OBSERVED, Event
@@ -21,7 +21,7 @@ _BATCH = 1000  # events in one transaction
 _LATE = ("pending", "copies", "expires")
 
 
-def replay(make_session, source: Path, problem, learner, path, options):
+def replay(session_class, source: Path, problem, learner, path, options):
     """`Session.replay`."""
     if not source.is_file():
         raise SessionError(f"there is no session in {source}; give the path of one")
@@ -31,7 +31,7 @@ def replay(make_session, source: Path, problem, learner, path, options):
     with _copied(source) as (copy, acknowledged):
         old = Journal(copy, salvage=True)
         try:
-            return _replay(old, acknowledged, make_session, source, problem, learner, path, options)
+            return _replay(old, acknowledged, session_class, source, problem, learner, path, options)
         except Damaged as damage:
             raise SessionError(f"{source} is damaged at {damage}, before any round could be read") from None
         finally:
@@ -41,7 +41,7 @@ def replay(make_session, source: Path, problem, learner, path, options):
 @contextlib.contextmanager
 def _copied(source):
     """A copy of the files, which are locked meanwhile: SQLite writes even to files that it only reads."""
-    counter = AcknowledgedCounter(source)
+    counter = AcknowledgedCounter(source, read_only=True)
     try:
         with tempfile.TemporaryDirectory() as folder:
             for file in (source, source.with_name(source.name + "-wal")):
@@ -52,15 +52,19 @@ def _copied(source):
         counter.close()
 
 
-def _replay(old, acknowledged, make_session, source, problem, learner, path, options):
+def _replay(old, acknowledged, session_class, source, problem, learner, path, options):
+    check_complete(old, source)
     settings, schema = _recorded_settings(old, problem), recorded_schema(old)
     if "state" in options:
         settings.pop("horizon", None)
-    session = make_session(problem, learner, path, **settings | options)
+    session = session_class.__new__(session_class)
+    session._mark = REPLAYING
+    session.__init__(problem, learner, path, **settings | options)
     try:
         if session.rounds or session.pending:
             raise SessionError(f"{path} is a session already; replay into a new file")
         _play_all(old, schema, session._durable, source)
+        session._durable.complete(REPLAYING)
     except BaseException:
         _discard(session)
         raise

@@ -67,6 +67,8 @@ class Session:
     (3, 3)
     """
 
+    _mark: str | None = None  # a fact that a new file has until it is complete
+
     def __init__(
         self,
         problem: Problem,
@@ -103,7 +105,16 @@ class Session:
         identity = signature(problem, learner, states, settings)
         self._lock = threading.RLock()
         self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
-        self._durable = DurableState(self.path, copies_of_learner, identity, every, keep_rounds)
+        self._durable = DurableState(self.path, copies_of_learner, identity, every, keep_rounds, self._mark)
+
+    def _alone(self):
+        """The lock; an error if this thread is inside a call already, as a signal handler or a loss can be."""
+        if self._lock._is_owned():  # pyright: ignore[reportAttributeAccessIssue]
+            raise SessionError(
+                "this session is inside another call, which a signal handler or a loss interrupts; call it after "
+                "that one, and see session.rounds for whether that one counts"
+            )
+        return self._lock  # its own `with` cannot be interrupted between locking and the block
 
     @property
     def _copies(self) -> LearnerCopies:
@@ -154,7 +165,7 @@ class Session:
         call can be repeated if its answer was lost. Without a name, each call is a new round, named by its number;
         `session.pending[-1]` is that name.
         """
-        with self._lock:
+        with self._alone():
             self._durable.check_usable()
             self._copies.check_horizon()
             has_requests = self._copies.problem.has_requests
@@ -206,7 +217,7 @@ class Session:
         all. A round whose request was not decided is observed as if it was. `played` is the decision that was really
         played, if that was another one. A refused round changes nothing.
         """
-        with self._lock:
+        with self._alone():
             return self._observe([(round, played, ticket)], "round")[0]
 
     def observe_many(self, rounds: Any) -> list[Outcome]:
@@ -214,7 +225,7 @@ class Session:
 
         The same as `observe` for each, with one write to the disk. Not for late feedback.
         """
-        with self._lock:
+        with self._alone():
             if self._copies.pending:
                 raise SessionError("late rounds come one by one; give each to observe, with its ticket=")
             return self._observe([(round, None, None) for round in list_of_rounds(rounds)], "round {}")
@@ -239,7 +250,7 @@ class Session:
 
     def skip(self, ticket: str | None = None) -> None:
         """Give up a ticket, or the last request: its round will not be observed, and no copy learns from it."""
-        with self._lock:
+        with self._alone():
             if ticket is None and OPEN in self._copies.tickets:
                 ticket = OPEN
             elif ticket is None:
@@ -276,7 +287,7 @@ class Session:
 
     def game(self, *, keep_rounds: bool = False) -> Game:
         """The rounds so far as a `Game`, whose numbers are float64; with their data if `keep_rounds`."""
-        with self._lock:
+        with self._alone():
             return game_of(self._durable.observed(), self._copies, self._durable.schema, keep_rounds)
 
     def history(self) -> np.ndarray:
@@ -297,18 +308,19 @@ class Session:
         Needs `certify=True`. With several copies, of all of them together. With `policy`, where requests are seen
         first: against the best policy.
         """
-        with self._lock:
-            if not self._is_certified():
-                raise SessionError(
-                    "a certificate needs the tangents of all rounds; start the session with certify=True"
-                )
-            states = [self._copies.state(which) for which in range(len(self._copies.states))]
-            if policy:
-                if len(states) > 1 or states[0].policy is None:
-                    raise SessionError("policy=True is for one learner that sees requests first; leave it out")
-                return policy_certificate(states[0].minorants.total_loss, states[0].policy)
-            together = functools.reduce(operator.add, [state.minorants for state in states])
-            return certificate(self._copies.problem.domain, together, lmos=lmos)
+        with self._alone():
+            return self._certificate(lmos, policy)
+
+    def _certificate(self, lmos=20, policy=False):
+        if not self._is_certified():
+            raise SessionError("a certificate needs the tangents of all rounds; start the session with certify=True")
+        states = [self._copies.state(which) for which in range(len(self._copies.states))]
+        if policy:
+            if len(states) > 1 or states[0].policy is None:
+                raise SessionError("policy=True is for one learner that sees requests first; leave it out")
+            return policy_certificate(states[0].minorants.total_loss, states[0].policy)
+        together = functools.reduce(operator.add, [state.minorants for state in states])
+        return certificate(self._copies.problem.domain, together, lmos=lmos)
 
     def _is_certified(self):
         return isinstance(self._copies.learner, Certified)
@@ -316,8 +328,8 @@ class Session:
     def summary(self) -> dict:
         """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings; if certified, also a
         bound on the regret."""
-        with self._lock:
-            bound = {"regret_bound": float(self.certificate().regret)} if self._is_certified() else {}
+        with self._alone():
+            bound = {"regret_bound": float(self._certificate().regret)} if self._is_certified() else {}
             return {
                 "path": None if self.path is None else str(self.path),
                 "learner": type(own(self._copies.learner)).__name__,
@@ -329,12 +341,12 @@ class Session:
 
     def forget(self) -> None:
         """Drop the data of all rounds so far, after a snapshot; their outcomes stay in `history`."""
-        with self._lock:
+        with self._alone():
             self._durable.forget()
 
     def close(self) -> None:
         """Write a snapshot, so that the session opens fast, and let others open it."""
-        with self._lock:
+        with self._alone():
             self._durable.close()
 
     def __enter__(self):

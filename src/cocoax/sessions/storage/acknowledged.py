@@ -1,9 +1,12 @@
 """The small file beside a journal: it counts the acknowledged events, and its lock lets one session open the journal.
 
-SQLite's own lock is not enough: a process loses it when it opens and closes the file a second time, to copy it say.
+SQLite's own lock is not enough: a process loses it when it opens and closes the file a second time, to copy it say. And
+some file systems grant every lock: so the session that opened last leaves its token here, and who finds another's token
+before an acknowledgement writes no more.
 """
 
 import contextlib
+import io
 import os
 import stat
 import struct
@@ -11,58 +14,100 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
+from ...core.files import identity
 from ...errors import SessionError
 from .database import checksum
 
+_COUNT, _TOKEN = 24, 16  # bytes: a count with its checksum, then the token of the session that has it open
+
 
 class AcknowledgedCounter:
-    """Holds the lock until it is closed, or the process dies."""
+    """Holds the lock until it is closed, or the process dies. With `read_only` nothing is written, if it must be so."""
 
-    def __init__(self, journal: Path):
+    _file: io.FileIO  # which Python closes if an interrupt comes before anybody else can
+    count: int | None = None  # when it was opened
+
+    def __init__(self, journal: Path, *, read_only: bool = False):
         self.path = journal.with_name(journal.name + "-acknowledged")
-        self._file = _open_regular_file(self.path)
-        if not _lock(self._file):
-            os.close(self._file)
-            raise SessionError(f"{journal} is open in another session; close that one first")
-        self.count = self._read()  # when it was opened
+        try:
+            file = _open_regular_file(self.path, read_only)
+            if file is None:
+                return
+            self._file = file
+            if not _lock(self._file):
+                raise SessionError(f"{journal} is open in another session; close that one first")
+            self.count = self._read()
+            self._id, self._token = identity(self._file.fileno()), os.urandom(_TOKEN)
+            if not read_only:
+                self._write(b"" if self.count is not None else _with_checksum(0), self._token)
+        except BaseException:
+            self.close()
+            raise
 
     def _read(self) -> int | None:
         """None if nothing was written yet, -1 if the file is damaged."""
-        data = os.pread(self._file, 64, 0)
+        data = os.pread(self._file.fileno(), 64, 0)
         if not data:
             return None
-        if len(data) != 24 or data[8:] != checksum(data[:8]):
+        if len(data) not in (_COUNT, _COUNT + _TOKEN) or data[8:_COUNT] != checksum(data[:8]):
             return -1
         return struct.unpack("<Q", data[:8])[0]
 
+    def is_mine(self) -> bool:
+        """Whether no other session opened the journal since, although this one is locked."""
+        try:
+            mine = os.pread(self._file.fileno(), _TOKEN, _COUNT) == self._token
+        except OSError:
+            return False
+        return mine and identity(self.path) == self._id
+
     def write(self, count: int):
         """Not forced to disk: after a power cut it can only know too little."""
-        data = struct.pack("<Q", count)
         with contextlib.suppress(OSError):  # the events are safe without it
-            os.pwrite(self._file, data + checksum(data), 0)
+            self._write(_with_checksum(count))
+
+    def _write(self, count: bytes, token: bytes = b""):
+        os.pwrite(self._file.fileno(), count + token, 0 if count else _COUNT)
 
     def close(self):
+        file = getattr(self, "_file", None)
+        if file is None or file.closed:
+            return
         with contextlib.suppress(OSError):
-            os.fsync(self._file)
+            os.fsync(file.fileno())
         with contextlib.suppress(OSError):
-            os.close(self._file)
+            file.close()
 
 
-def _lock(descriptor) -> bool:
+def _with_checksum(count: int) -> bytes:
+    data = struct.pack("<Q", count)
+    return data + checksum(data)
+
+
+def _lock(file) -> bool:
     try:
-        return lock_descriptor(descriptor, blocking=False)
+        return lock_descriptor(file.fileno(), blocking=False)
     except OSError:  # a file system without locks
         return False
 
 
-def _open_regular_file(path) -> int:
+def _open_regular_file(path, read_only) -> io.FileIO | None:
     """No link, which could lead to another's file, and no pipe, which would block."""
+    safe = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return descriptor
-        os.close(descriptor)
+        file = io.FileIO(path, "r+", opener=lambda name, _: os.open(name, os.O_RDWR | os.O_CREAT | safe, 0o644))
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
         reason = "not a regular file"
     except OSError as error:
+        if read_only:  # nobody can write here, or nobody who may do so has opened it
+            return _open_to_read(path, safe)
         reason = error.strerror
     raise SessionError(f"cannot use {path}: {reason}; give a path in a writable folder")
+
+
+def _open_to_read(path, safe) -> io.FileIO | None:
+    with contextlib.suppress(OSError):
+        return io.FileIO(path, "r", opener=lambda name, _: os.open(name, os.O_RDONLY | safe))
+    return None

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import struct
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +26,11 @@ class Damaged(Exception):
 class Database:
     """One file with the tables of `schema`, or a private temporary one without a path."""
 
-    def __init__(self, path: Path | None, schema: dict, salvage: bool):
+    def __init__(self, path: Path | None, schema: dict, salvage: bool, displaced: Callable[[], str | None]):
         self.path, self._schema = path, schema
-        self.is_mine = True  # False in a child process of the one that opened it
+        self._displaced = displaced  # why the file is not this session's any more, if so
+        self.process = os.getpid()
+        self.is_mine = True  # False in a child process, or if another session has the files
         self.uncertain = False  # a transaction failed, and it is not known whether it is on disk
         self._connection = _connect(path)
         try:
@@ -90,15 +92,17 @@ class Database:
         """One transaction. It is on disk when this returns; else it never comes back, and the error says `failure`."""
         committing = False
         try:
+            self.roll_back()  # what an interrupt left open
             self.run("BEGIN IMMEDIATE")
             for statement, arguments in statements:
                 self.run(statement, arguments)
+            if (reason := self._displaced()) is not None:
+                raise SessionError(reason)
             committing = True
             self.run("COMMIT")
         except BaseException as error:
-            if self._connection.in_transaction:
-                with contextlib.suppress(sqlite3.Error):
-                    self.run("ROLLBACK")
+            with contextlib.suppress(sqlite3.Error):
+                self.roll_back()
             if not isinstance(error, sqlite3.Error | OSError):
                 raise
             name = getattr(error, "sqlite_errorname", "")
@@ -108,6 +112,10 @@ class Database:
                 "open the session again to see" if self.uncertain else "free space or repair the disk and give it again"
             )
             raise SessionError(f"{failure}: {error}; {advice}, all acknowledged rounds are safe") from None
+
+    def roll_back(self):
+        if self._connection.in_transaction:
+            self.run("ROLLBACK")
 
     def _overwrite(self):
         """After a failed fsync the log may hold the whole commit, and a crash would bring it back: overwrite it."""
@@ -126,6 +134,12 @@ class Database:
     def vacuum(self):
         with contextlib.suppress(sqlite3.Error):  # SQLite reuses the space in any case
             self.run("PRAGMA incremental_vacuum").fetchall()
+
+    def abandon(self):
+        """Touch the files no more: closing would write into them, and delete the log of whoever has them now."""
+        if self.is_mine:
+            self.is_mine = False
+            _keep_for_ever(self._connection)
 
     def close(self):
         if self.is_mine:
@@ -146,15 +160,16 @@ _open_databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 def _keep_connections_of_parent():
-    """In a child process: never free connections, for SQLite would delete the log that the parent still writes.
-
-    The garbage collector does not look into arrays: one that holds itself lives longer than the interpreter. (From
-    Python 3.12 on, `Connection.setconfig` could tell SQLite to keep the log.)
-    """
+    """In a child process: SQLite would delete the log that the parent still writes."""
     for database in _open_databases:
-        database.is_mine = False
-        cycle = np.empty(2, object)
-        cycle[0], cycle[1] = cycle, database._connection
+        database.abandon()
+
+
+def _keep_for_ever(connection):
+    """The garbage collector does not look into arrays: one that holds itself lives longer than the interpreter. (From
+    Python 3.12 on, `Connection.setconfig` could tell SQLite to keep the log.)"""
+    cycle = np.empty(2, object)
+    cycle[0], cycle[1] = cycle, connection
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -7,12 +7,14 @@ SQLite's log lost some because its bytes were damaged. Lengths and checksums are
 
 import contextlib
 import json
+import os
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...core.files import has_bytes, identity, sync_folder
+from ...core.files import has_bytes, identity, links, sync_folder
 from ...errors import SessionError
 from .acknowledged import AcknowledgedCounter
 from .database import Damaged, Database, Statement, checksum
@@ -34,26 +36,46 @@ _SCHEMA = {
 }
 
 
+class _Position(NamedTuple):
+    """Where a journal ends; changed by one assignment, so that no interrupt comes between."""
+
+    stored: int = 0  # the number of the last event in the database
+    chain: bytes = b""  # its checksum
+    waiting: tuple[Event, ...] = ()  # of a session in memory, to be stored in one batch
+
+    @property
+    def last(self) -> int:
+        return self.stored + len(self.waiting)
+
+
 class Journal:
     """Events in order, facts by name, and snapshots; in a private temporary file without a path."""
+
+    _counter: AcknowledgedCounter | None = None
+    _file_id: Any = None
 
     def __init__(self, path: Path | None, *, salvage: bool = False):
         self.path = path
         self._forgotten = 0  # rounds up to this event were dropped
-        self._stored, self._chain = 0, b""  # the number of the last event in the database, and its checksum
-        self._waiting: list[Event] = []  # of a session in memory, to be stored in one batch
-        self._counter = None if path is None or salvage else AcknowledgedCounter(path)
+        self._position = _Position()
         try:
-            self._check_exists()
-            self._database = Database(path, _SCHEMA, salvage)
+            if path is not None and not salvage:
+                self._counter = AcknowledgedCounter(path)
+            self._check_file()
+            self._database = Database(path, _SCHEMA, salvage, self.displaced)
+            self._file_id = identity(path)
         except BaseException:
             self.close()
             raise
         self.is_new = self._database.is_new
-        self._file_id = identity(path)
 
-    def _check_exists(self):
+    def _check_file(self):
         """Before SQLite opens the file: it would delete the log of a lost one."""
+        if self._counter is not None and links(self.path) > 1:
+            raise SessionError(
+                f"{self.path} has {links(self.path)} names (hard links), and a second session could open it under "
+                "another one; copy it, and open the copy"
+            )
         if self._counter is not None and self._counter.count and not has_bytes(self.path):
             raise SessionError(
                 f"{self.path} is empty or gone, but {self._counter.path.name} counts events in it; restore it, or "
@@ -63,11 +85,18 @@ class Journal:
     @property
     def last(self) -> int:
         """The number of the last event."""
-        return self._stored + len(self._waiting)
+        return self._position.last
 
-    def is_in_place(self) -> bool:
-        """Whether the path still leads to the open file."""
-        return self._file_id == identity(self.path)
+    def displaced(self) -> str | None:
+        """Why what is written now would be lost or spoil another's file; None if all is well."""
+        if self._file_id is not None and self._file_id != identity(self.path):
+            return f"{self.path} was moved or deleted while it was open; restore it and open it again"
+        if self._counter is not None and not self._counter.is_mine():
+            return (
+                f"{self.path} was opened by another session, because the file system ignores locks or "
+                f"{self._counter.path.name} was deleted; close that session and open this one again"
+            )
+        return None
 
     @property
     def counter_name(self) -> str:
@@ -106,24 +135,30 @@ class Journal:
         except (ValueError, RecursionError):
             raise Damaged(f"its record of the {name}") from None
 
+    def drop_fact(self, name: str):
+        self._database.commit([("DELETE FROM facts WHERE name = ?", (name,))], f"the record of {name} was not dropped")
+
     def append(self, events: list[Event], facts: dict[str, Any] | None = None):
         """Store all events in one transaction, or none and raise; with a path they are durable when this returns."""
         if self.path is None and facts is None:
             self._store_waiting(_BATCH)
-            self._waiting.extend(events)
+            position = self._position
+            self._position = position._replace(waiting=(*position.waiting, *events))
         else:
             self._store_waiting()
             self._store(events, facts or {})
 
     def _store_waiting(self, least=1):
-        if len(self._waiting) >= least:
-            self._store(self._waiting, {})
-            self._waiting = []
+        if len(self._position.waiting) >= least:
+            self._store(self._position.waiting, {})
 
     def _store(self, events, facts):
-        statements, chain = insertions(events, self._stored, self._chain)
+        stored = self._position.stored
+        statements, chain = insertions(events, stored, self._position.chain)
         self._database.commit([*_fact_insertions(facts), *statements], "the round was not stored")
-        self._stored, self._chain = self._stored + len(events), chain
+        if (reason := self.displaced()) is not None:  # meanwhile; the other session may have seen it or not
+            raise SessionError(reason)
+        self._position = _Position(stored + len(events), chain)
 
     def acknowledge(self):
         if self._counter is not None:
@@ -136,7 +171,7 @@ class Journal:
         self._database.commit([*self._snapshot_insertions(notes, state), *deletions], "the snapshot was not stored")
 
     def _snapshot_insertions(self, notes, state) -> list[Statement]:
-        text, view = json.dumps(notes | {"chain": self._chain.hex()}), memoryview(state)
+        text, view = json.dumps(notes | {"chain": self._position.chain.hex()}), memoryview(state)
         row = self.last, text, checksum(str(self.last), text, state)
         parts = [(self.last, part, view[at : at + _PART]) for part, at in enumerate(range(0, len(state), _PART))]
         return [
@@ -169,13 +204,13 @@ class Journal:
         state = b"".join(pieces)
         if recorded != checksum(str(event), text, state):
             raise damaged
-        self._stored, self._chain = event, chain
+        self._position = _Position(event, chain)
         return snapshot, state
 
     def follow(self, size: int) -> Iterator[Event]:
         """Go forward over the stored events, each checked; no field may be longer than `size`."""
-        for number, chain, event in read_events(self._database, size, self._stored, self._chain):
-            self._stored, self._chain = number, chain
+        for number, chain, event in read_events(self._database, size, self._position.stored, self._position.chain):
+            self._position = _Position(number, chain)
             yield event
 
     def observed(self, size: int) -> Iterator[Event]:
@@ -195,16 +230,21 @@ class Journal:
         query = "SELECT substr(kind, 1, 100) FROM events WHERE ticket = ? ORDER BY number DESC LIMIT 1"
         return (self._database.read_row(query, ticket) or (None,))[0]
 
-    def take_back(self, last: int) -> bool:
-        """Drop the events after `last` that are not in the database; whether the database has none of them."""
-        del self._waiting[max(last - self._stored, 0) :]
+    def settle(self, last: int) -> bool:
+        """After an interrupt: drop the events after `last`; False if the database has some of them already."""
         if self._database.uncertain:
             return False
         try:
-            stored = (self._database.read_row("SELECT max(number) FROM events") or (0,))[0] or 0
-        except Damaged:
+            self._database.roll_back()
+            row = self._database.read_row("SELECT number, chain FROM events ORDER BY number DESC LIMIT 1")
+        except (Damaged, sqlite3.Error):
             return False
-        return stored + len(self._waiting) == last
+        before, (stored, chain) = self._position, row or (0, b"")
+        waiting = before.waiting[stored - before.stored :] if stored >= before.stored else ()
+        if not stored <= last <= stored + len(waiting):
+            return False
+        self._position = _Position(stored, chain, waiting[: last - stored])
+        return True
 
     def forget(self, event: int):
         """Drop the data of the rounds up to that event; their outcomes stay."""
@@ -220,12 +260,18 @@ class Journal:
             self.close()
 
     def close(self):
-        database, counter = getattr(self, "_database", None), getattr(self, "_counter", None)
-        if database is not None:
+        """May be called again, if an interrupt came between."""
+        database, counter = getattr(self, "_database", None), self._counter
+        if database is not None and self._is_displaced():
+            database.abandon()
+        elif database is not None:
             database.close()
-        if counter is not None and (database is None or database.is_mine):
+        if counter is not None and (database is None or database.process == os.getpid()):
             counter.close()
             self._counter = None
+
+    def _is_displaced(self):
+        return self._file_id is not None and self._counter is not None and self.displaced() is not None
 
 
 def _fact_insertions(facts: dict[str, Any]) -> list[Statement]:
