@@ -3,7 +3,6 @@
 import functools
 import operator
 import os
-import threading
 from typing import Any
 
 import jax
@@ -24,6 +23,7 @@ from . import packing
 from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, to_numpy
 from .copies import LearnerCopies
 from .durable import DurableState
+from .guard import Guard
 from .history import game_of, rows_of
 from .identity import signature
 from .replay import replay
@@ -103,18 +103,9 @@ class Session:
         states = first_states(problem, learner, key, state, horizon, start, settings["copies"])
         copies_of_learner = LearnerCopies(problem, learner, states, settings["pending"], settings["expires"])
         identity = signature(problem, learner, states, settings)
-        self._lock = threading.RLock()
+        self._guard = Guard()
         self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
         self._durable = DurableState(self.path, copies_of_learner, identity, every, keep_rounds, self._mark)
-
-    def _alone(self):
-        """The lock; an error if this thread is inside a call already, as a signal handler or a loss can be."""
-        if self._lock._is_owned():  # pyright: ignore[reportAttributeAccessIssue]
-            raise SessionError(
-                "this session is inside another call, which a signal handler or a loss interrupts; call it after "
-                "that one, and see session.rounds for whether that one counts"
-            )
-        return self._lock  # its own `with` cannot be interrupted between locking and the block
 
     @property
     def _copies(self) -> LearnerCopies:
@@ -165,7 +156,7 @@ class Session:
         call can be repeated if its answer was lost. Without a name, each call is a new round, named by its number;
         `session.pending[-1]` is that name.
         """
-        with self._alone():
+        with self._guard.alone(self):
             self._durable.check_usable()
             self._copies.check_horizon()
             has_requests = self._copies.problem.has_requests
@@ -217,7 +208,7 @@ class Session:
         all. A round whose request was not decided is observed as if it was. `played` is the decision that was really
         played, if that was another one. A refused round changes nothing.
         """
-        with self._alone():
+        with self._guard.alone(self):
             return self._observe([(round, played, ticket)], "round")[0]
 
     def observe_many(self, rounds: Any) -> list[Outcome]:
@@ -225,7 +216,7 @@ class Session:
 
         The same as `observe` for each, with one write to the disk. Not for late feedback.
         """
-        with self._alone():
+        with self._guard.alone(self):
             if self._copies.pending:
                 raise SessionError("late rounds come one by one; give each to observe, with its ticket=")
             return self._observe([(round, None, None) for round in list_of_rounds(rounds)], "round {}")
@@ -250,7 +241,7 @@ class Session:
 
     def skip(self, ticket: str | None = None) -> None:
         """Give up a ticket, or the last request: its round will not be observed, and no copy learns from it."""
-        with self._alone():
+        with self._guard.alone(self):
             if ticket is None and OPEN in self._copies.tickets:
                 ticket = OPEN
             elif ticket is None:
@@ -287,7 +278,7 @@ class Session:
 
     def game(self, *, keep_rounds: bool = False) -> Game:
         """The rounds so far as a `Game`, whose numbers are float64; with their data if `keep_rounds`."""
-        with self._alone():
+        with self._guard.alone(self):
             return game_of(self._durable.observed(), self._copies, self._durable.schema, keep_rounds)
 
     def history(self) -> np.ndarray:
@@ -308,7 +299,7 @@ class Session:
         Needs `certify=True`. With several copies, of all of them together. With `policy`, where requests are seen
         first: against the best policy.
         """
-        with self._alone():
+        with self._guard.alone(self):
             return self._certificate(lmos, policy)
 
     def _certificate(self, lmos=20, policy=False):
@@ -328,7 +319,7 @@ class Session:
     def summary(self) -> dict:
         """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings; if certified, also a
         bound on the regret."""
-        with self._alone():
+        with self._guard.alone(self):
             bound = {"regret_bound": float(self._certificate().regret)} if self._is_certified() else {}
             return {
                 "path": None if self.path is None else str(self.path),
@@ -341,12 +332,12 @@ class Session:
 
     def forget(self) -> None:
         """Drop the data of all rounds so far, after a snapshot; their outcomes stay in `history`."""
-        with self._alone():
+        with self._guard.alone(self):
             self._durable.forget()
 
     def close(self) -> None:
         """Write a snapshot, so that the session opens fast, and let others open it."""
-        with self._alone():
+        with self._guard.alone(self):
             self._durable.close()
 
     def __enter__(self):

@@ -24,7 +24,7 @@ _COUNT, _TOKEN = 24, 16  # bytes: a count with its checksum, then the token of t
 class AcknowledgedCounter:
     """Holds the lock until it is closed, or the process dies. With `read_only` nothing is written, if it must be so."""
 
-    _file: io.FileIO  # which Python closes if an interrupt comes before anybody else can
+    _file: "_File"
     count: int | None = None  # when it was opened
 
     def __init__(self, journal: Path, *, read_only: bool = False):
@@ -70,13 +70,22 @@ class AcknowledgedCounter:
         os.pwrite(self._file.fileno(), count + token, 0 if count else _COUNT)
 
     def close(self):
-        file = getattr(self, "_file", None)
-        if file is None or file.closed:
+        if not hasattr(self, "_file") or self._file.closed:
             return
         with contextlib.suppress(OSError):
-            os.fsync(file.fileno())
+            os.fsync(self._file.fileno())
         with contextlib.suppress(OSError):
-            file.close()
+            self._file.close()
+
+
+class _File(io.FileIO):
+    """Closed by Python, without a warning, if an interrupt comes before anybody else can do it."""
+
+    __del__ = io.FileIO.close
+
+    def __init__(self, path, mode, flags):
+        safe = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        super().__init__(path, mode, opener=lambda name, _: os.open(name, flags | safe, 0o644))
 
 
 def _with_checksum(count: int) -> bytes:
@@ -84,30 +93,25 @@ def _with_checksum(count: int) -> bytes:
     return data + checksum(data)
 
 
-def _lock(file) -> bool:
+def _lock(file: _File) -> bool:
     try:
         return lock_descriptor(file.fileno(), blocking=False)
     except OSError:  # a file system without locks
         return False
 
 
-def _open_regular_file(path, read_only) -> io.FileIO | None:
+def _open_regular_file(path, read_only) -> _File | None:
     """No link, which could lead to another's file, and no pipe, which would block."""
-    safe = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        file = io.FileIO(path, "r+", opener=lambda name, _: os.open(name, os.O_RDWR | os.O_CREAT | safe, 0o644))
+        file = _File(path, "r+", os.O_RDWR | os.O_CREAT)
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         file.close()
         reason = "not a regular file"
     except OSError as error:
-        if read_only:  # nobody can write here, or nobody who may do so has opened it
-            return _open_to_read(path, safe)
         reason = error.strerror
+    if read_only:  # nobody can write here, or nobody who may do so has opened it
+        with contextlib.suppress(OSError):
+            return _File(path, "r", os.O_RDONLY)
+        return None
     raise SessionError(f"cannot use {path}: {reason}; give a path in a writable folder")
-
-
-def _open_to_read(path, safe) -> io.FileIO | None:
-    with contextlib.suppress(OSError):
-        return io.FileIO(path, "r", opener=lambda name, _: os.open(name, os.O_RDONLY | safe))
-    return None

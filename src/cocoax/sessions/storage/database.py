@@ -26,9 +26,8 @@ class Damaged(Exception):
 class Database:
     """One file with the tables of `schema`, or a private temporary one without a path."""
 
-    def __init__(self, path: Path | None, schema: dict, salvage: bool, displaced: Callable[[], str | None]):
+    def __init__(self, path: Path | None, schema: dict, salvage: bool):
         self.path, self._schema = path, schema
-        self._displaced = displaced  # why the file is not this session's any more, if so
         self.process = os.getpid()
         self.is_mine = True  # False in a child process, or if another session has the files
         self.uncertain = False  # a transaction failed, and it is not known whether it is on disk
@@ -88,15 +87,18 @@ class Database:
         pragmas = f"PRAGMA application_id = {_APPLICATION}", f"PRAGMA user_version = {_FORMAT}"
         return [(statement, ()) for statement in (*self._schema.values(), *pragmas)]
 
-    def commit(self, statements: Iterable[Statement], failure: str):
-        """One transaction. It is on disk when this returns; else it never comes back, and the error says `failure`."""
+    def commit(self, statements: Iterable[Statement], failure: str, displaced: Callable[[], str | None]):
+        """One transaction. It is on disk when this returns; else it never comes back, and the error says `failure`.
+
+        Not if `displaced()` then says why the file is not this session's any more.
+        """
         committing = False
         try:
             self.roll_back()  # what an interrupt left open
             self.run("BEGIN IMMEDIATE")
             for statement, arguments in statements:
                 self.run(statement, arguments)
-            if (reason := self._displaced()) is not None:
+            if (reason := displaced()) is not None:
                 raise SessionError(reason)
             committing = True
             self.run("COMMIT")

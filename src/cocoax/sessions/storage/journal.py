@@ -62,7 +62,7 @@ class Journal:
             if path is not None and not salvage:
                 self._counter = AcknowledgedCounter(path)
             self._check_file()
-            self._database = Database(path, _SCHEMA, salvage, self.displaced)
+            self._database = Database(path, _SCHEMA, salvage)
             self._file_id = identity(path)
         except BaseException:
             self.close()
@@ -98,6 +98,9 @@ class Journal:
             )
         return None
 
+    def _commit(self, statements, failure):
+        self._database.commit(statements, failure, self.displaced)
+
     @property
     def counter_name(self) -> str:
         return "" if self._counter is None else self._counter.path.name
@@ -111,7 +114,7 @@ class Journal:
         """Make the file, whole or not at all."""
         snapshot = [] if self.path is None else self._snapshot_insertions(notes, state)
         statements = [*self._database.creation(), *_fact_insertions(facts), *snapshot]
-        self._database.commit(statements, "the session was not started")
+        self._commit(statements, "the session was not started")
         if self.path is not None:
             self._database.checkpoint()
             with contextlib.suppress(OSError):
@@ -136,7 +139,7 @@ class Journal:
             raise Damaged(f"its record of the {name}") from None
 
     def drop_fact(self, name: str):
-        self._database.commit([("DELETE FROM facts WHERE name = ?", (name,))], f"the record of {name} was not dropped")
+        self._commit([("DELETE FROM facts WHERE name = ?", (name,))], f"the record of {name} was not dropped")
 
     def append(self, events: list[Event], facts: dict[str, Any] | None = None):
         """Store all events in one transaction, or none and raise; with a path they are durable when this returns."""
@@ -155,7 +158,7 @@ class Journal:
     def _store(self, events, facts):
         stored = self._position.stored
         statements, chain = insertions(events, stored, self._position.chain)
-        self._database.commit([*_fact_insertions(facts), *statements], "the round was not stored")
+        self._commit([*_fact_insertions(facts), *statements], "the round was not stored")
         if (reason := self.displaced()) is not None:  # meanwhile; the other session may have seen it or not
             raise SessionError(reason)
         self._position = _Position(stored + len(events), chain)
@@ -168,7 +171,7 @@ class Journal:
         """Store the state after the last event; one older snapshot is kept."""
         newest = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
         deletions = [(f"DELETE FROM {table} WHERE event NOT IN ({newest})", ()) for table in ("parts", "snapshots")]
-        self._database.commit([*self._snapshot_insertions(notes, state), *deletions], "the snapshot was not stored")
+        self._commit([*self._snapshot_insertions(notes, state), *deletions], "the snapshot was not stored")
 
     def _snapshot_insertions(self, notes, state) -> list[Statement]:
         text, view = json.dumps(notes | {"chain": self._position.chain.hex()}), memoryview(state)
@@ -250,7 +253,7 @@ class Journal:
         """Drop the data of the rounds up to that event; their outcomes stay."""
         self._store_waiting()
         drop = "UPDATE events SET round = NULL, played = NULL WHERE number > ? AND number <= ? AND round IS NOT NULL"
-        self._database.commit([(drop, (self._forgotten, event))], "nothing was forgotten")
+        self._commit([(drop, (self._forgotten, event))], "nothing was forgotten")
         self._forgotten = event
         if self.path is not None:
             self._database.vacuum()
