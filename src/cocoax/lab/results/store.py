@@ -1,11 +1,15 @@
 """Results on disk: Parquet files that are written once, whole, and never changed.
 
 Each finished batch is one file, which appears by a rename. A process that is killed loses only the batch that was
-running. Two processes that write into one store can at worst do the same work twice.
+running. Two processes that write into one store can at worst do the same work twice. The name of a file ends with a
+checksum of its bytes: one that was damaged is set aside, and its batch is played again.
 """
 
+import hashlib
 import io
+import re
 import uuid
+import warnings
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +17,13 @@ import polars as pl
 from ... import __version__
 from ...core.files import write_file
 from ...errors import LabError
+
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+_CHECKSUM = re.compile(r"-[0-9a-f]{32}-([0-9a-f]{32})\.parquet")  # parts of the first version have none
+
+
+class _Damaged(LabError):
+    """A file that is not what was written."""
 
 
 class Store:
@@ -38,36 +49,57 @@ class Store:
         """Store rows; they are durable when this returns."""
         buffer = io.BytesIO()
         rows.write_parquet(buffer, compression="zstd")
-        path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}.parquet"
+        data = buffer.getvalue()
+        path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}-{_checksum(data)}.parquet"
         try:
-            write_file(path, buffer.getvalue())
+            write_file(path, data)
         except OSError as error:
             raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None
 
     def read(self, kind: str) -> pl.DataFrame:
         """All rows of a kind, one for each key; empty if there are none."""
         parts = self._parts(kind)
+        data = [_checked(part) for part in parts]
         try:
-            return together([pl.read_parquet(parts, glob=False)] if parts else [])  # one call is faster
-        except (pl.exceptions.PolarsError, OSError):  # their columns differ, or one is damaged
-            return together([_read(part) for part in parts])
+            return together([pl.read_parquet([io.BytesIO(each) for each in data])] if data else [])  # faster
+        except _UNREADABLE:  # their columns differ, or one is damaged
+            return together([_parsed(part, each) for part, each in zip(parts, data)])
 
     def keys(self, kind: str) -> set[str]:
-        """The keys of all rows. A file is read once."""
-        parts = self._parts(kind)
-        for part in parts:
+        """The keys of all rows. A file is read once, and set aside if it is damaged."""
+        for part in self._parts(kind):
             if part not in self._keys:
-                self._keys[part] = set(_read(part, ["key"])["key"])
-        return set().union(*(self._keys[part] for part in parts))
+                try:
+                    self._keys[part] = set(_parsed(part, _checked(part), ["key"])["key"])
+                except _Damaged as error:
+                    part.rename(part.with_name(part.name + ".damaged"))
+                    warnings.warn(f"{error}; it is set aside, and what it held is computed again", stacklevel=2)
+        return set().union(*(self._keys[part] for part in self._parts(kind) if part in self._keys))
 
     def _parts(self, kind):
         return sorted(self.folder.glob(f"{__version__}-{kind}-*.parquet"))
 
 
-def _read(part, columns=None):
+def _checksum(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _checked(part: Path) -> bytes:
+    """The bytes of a file, as they were written."""
     try:
-        return pl.read_parquet(part, columns=columns, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        data = part.read_bytes()
+    except OSError as error:
+        raise LabError(f"cannot read {part}: {error.strerror}; delete it and run again with --resume") from None
+    name = _CHECKSUM.search(part.name)
+    if name is not None and name[1] != _checksum(data):
+        raise _Damaged(f"{part} is damaged: run again with --resume")
+    return data
+
+
+def _parsed(part: Path, data: bytes, columns=None) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(io.BytesIO(data), columns=columns)
+    except _UNREADABLE as error:
         text = str(error).split("\n")[0]
         raise LabError(f"{part} is damaged ({text[:80]}); delete it and run again with --resume") from None
 

@@ -24,6 +24,7 @@ def comparators(
     report: Callable[[int], None],
 ) -> dict[Which, Comparator | str]:
     """By seed and horizon, from the store where possible; a text says why there is none."""
+    store.keys("comparator")  # which sets damaged ones aside
     stored = {}
     for horizon in dict.fromkeys(horizon for _, horizon in keys):
         here = {seed: key for (seed, length), key in keys.items() if length == horizon}
