@@ -8,10 +8,10 @@ import pytest
 import session_tools as tools
 
 import cocoax as cx
-import cocoax.sessions.session
+from cocoax.sessions import session
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # interrupts in __del__
-SESSIONS = os.path.dirname(cx.sessions.session.__file__)
+SESSIONS = os.path.dirname(session.__file__)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import dis
 import functools
 import hashlib
+import importlib
 import sys
 import sysconfig
 import types
@@ -114,24 +115,58 @@ def _cells(function):
 
 
 def _globals(function):
-    """The values of the globals that a function's code names, inner functions included; of a user's own module, those
-    that could be meant."""
-    names, attributes, codes = set(), set(), [function.__code__]
+    """The values of the globals that a function's code names, inner functions included; of a user's own modules, those
+    that could be meant: `package.module.NAME` and `getattr(module, "NAME")` too, or all if the name is computed."""
+    names, attributes, texts, modules, codes = set(), set(), set(), {}, [function.__code__]
     while codes:
         code = codes.pop()
-        names |= {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        steps = list(dis.get_instructions(code))
+        names |= {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
         attributes |= set(code.co_names)
+        texts |= {constant for constant in code.co_consts if isinstance(constant, str)}
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+        modules |= dict(_imported(steps, function.__globals__))
     used = {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
-    for name, value in list(used.items()):
-        if isinstance(value, types.ModuleType) and not _is_installed(value.__name__):
-            used |= {f"{name}.{inner}": vars(value)[inner] for inner in sorted(attributes & vars(value).keys())}
+    computed = texts if _LOOK_UP & attributes else None
+    waiting = [*used.items(), *modules.items(), *zip(function.__code__.co_freevars, _cells(function))]
+    for name, value in waiting:  # which grows
+        if isinstance(value, types.ModuleType) and not _is_installed(value.__name__) and len(waiting) < _MOST:
+            members = vars(value)
+            chosen = attributes & members.keys()
+            if computed is not None:
+                telling = {inner for inner in members if _tells(inner, members[inner])}
+                chosen |= computed & members.keys() or telling
+            found = {f"{name}.{inner}": members[inner] for inner in sorted(chosen) if members[inner] is not value}
+            waiting += [item for item in found.items() if item[0] not in used]
+            used |= found
     return used
+
+
+_LOOK_UP = {"getattr", "vars", "attrgetter", "__dict__"}  # which reach members by texts
+_MOST = 1000  # modules that name each other in a circle end here
+
+
+def _imported(steps, namespace):
+    """The user's own modules that a function imports itself."""
+    for level, step in zip(steps, steps[2:]):  # the level, then the names, then the module
+        if step.opname != "IMPORT_NAME":
+            continue
+        relative = "." * (level.argval if isinstance(level.argval, int) else 0) + step.argval
+        try:
+            module = importlib.import_module(relative, namespace.get("__package__"))
+        except Exception:  # of any kind: it is the user's module
+            continue
+        yield f"import {relative}", module
 
 
 def _tells(name, value) -> bool:
     """Whether an attribute of a class determines what the class does."""
-    return _is_code(value) or (not name.startswith("__") and isinstance(value, int | float | str | tuple | np.ndarray))
+    return _is_code(value) or (not name.startswith("__") and isinstance(value, _DATA))
+
+
+_DATA = (
+    int | float | complex | str | bytes | tuple | list | dict | set | frozenset | np.ndarray | np.generic | jax.Array
+)
 
 
 def _is_code(value) -> bool:

@@ -40,10 +40,17 @@ def signature(problem: Problem, learner: AbstractLearner, states, settings: dict
         "decision": packing.outline(learner.decision(states[0])),
         "constraints": list(problem.names),
         **fingerprints,
-        "settings": settings | ({"request": listed(problem.request)} if problem.has_requests else {}),
+        "settings": settings | _unusual(problem),
         "x64": bool(jax.config.read("jax_enable_x64")),
         "state": packing.outline(states[0]),
     }
+
+
+def _unusual(problem) -> dict:
+    """Settings that files of the first version do not have, where they are not as usual."""
+    request = {"request": listed(problem.request)} if problem.has_requests else {}
+    is_usual = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
+    return request | ({} if is_usual else {"jax_threefry_partitionable": False})
 
 
 def listed(request):

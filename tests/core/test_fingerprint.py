@@ -1,0 +1,90 @@
+"""What a function reaches belongs to its fingerprint, however it reaches it."""
+
+import sys
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax.core.fingerprint import fingerprint
+
+REACHED = {
+    "a module": "from own import inner\ndef f(x): return inner.RATE * x",
+    "a package": "import own.inner\ndef f(x): return own.inner.RATE * x",
+    "a deeper package": "import own\ndef f(x): return own.deep.inner.RATE * x",
+    "a function of a package": "import own.inner\ndef f(x): return own.inner.scaled(x)",
+    "getattr": "from own import inner\ndef f(x): return getattr(inner, 'RATE') * x",
+    "getattr through a package": "import own.inner\ndef f(x): return getattr(own.inner, 'RATE') * x",
+    "a computed name": "from own import inner\ndef f(x):\n    'It.'\n    return getattr(inner, ''.join('RATE')) * x",
+    "vars": "from own import inner\ndef f(x): return vars(inner)['RATE'] * x",
+    "an import inside": "def f(x):\n    from own.inner import RATE\n    return RATE * x",
+    "a module inside": "def f(x):\n    import own.inner as short\n    return short.RATE * x",
+    "a closure": "def outer():\n    from own import inner\n    return lambda x: inner.RATE * x\nf = outer()",
+    "an inner function": "import own.inner\ndef f(x): return (lambda y: own.inner.RATE * y)(x)",
+    "a class": "from own import inner\ndef f(x): return inner.Rates.LIST[0] * x",
+    "a dict of a class": "from own import inner\ndef f(x): return inner.Rates.DICT['rate'] * x",
+    "an array of a class": "from own import inner\ndef f(x): return inner.Rates.ARRAY * x",
+}
+INNER = """
+import jax.numpy as jnp
+RATE = {rate}
+OTHER = {other}
+def scaled(x): return RATE * x
+class Rates:
+    LIST = [{rate}]
+    DICT = {{"rate": {rate}}}
+    ARRAY = jnp.asarray({rate})
+    OTHER = {rate}
+"""
+
+
+def _module(name, text=""):
+    module = types.ModuleType(name)
+    module.__package__ = name.rpartition(".")[0]
+    module.__path__ = []
+    exec(text, vars(module))
+    return module
+
+
+@pytest.fixture
+def of(monkeypatch):
+    """The fingerprint of `f` in this text, with these numbers in the user's own package."""
+
+    def fingerprint_of(text, rate, other=0.0):
+        own, deep = _module("own"), _module("own.deep")
+        own.inner = deep.inner = _module("own.inner", INNER.format(rate=rate, other=other))
+        own.deep = deep
+        own.inner.up = own  # in a circle
+        for module in (own, deep, own.inner):
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        user = _module("user", text)
+        return [fingerprint(user.f, code=code) for code in (True, False)]
+
+    return fingerprint_of
+
+
+@pytest.mark.parametrize("way", REACHED)
+def test_a_constant_belongs_to_the_function_that_reaches_it(of, way):
+    text = REACHED[way]
+    assert of(text, 0.5) == of(text, 0.5)
+    for one, other in zip(of(text, 0.5), of(text, 0.75)):
+        assert one != other
+
+
+@pytest.mark.parametrize("way", ["a module", "a package", "getattr", "a module inside"])
+def test_what_is_not_reached_does_not_matter(of, way):
+    assert of(REACHED[way], 0.5, other=0.0) == of(REACHED[way], 0.5, other=1.0)
+
+
+def test_a_session_tells_the_ways_to_draw_random_numbers(tmp_path):
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: r * x[0])
+    with cx.Session(problem, cx.learners.Stay(), tmp_path / "session", key=jax.random.key(0)):
+        pass
+    before = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
+    with jax.threefry_partitionable(not before), pytest.raises(cx.SessionError, match="jax_threefry_partitionable"):
+        cx.Session(problem, cx.learners.Stay(), tmp_path / "session", key=jax.random.key(0))
+    with cx.Session(problem, cx.learners.Stay(), tmp_path / "session") as it:
+        assert np.isfinite(it.observe(1.0).loss) and jnp.isfinite(it.decide()).all()
