@@ -55,10 +55,11 @@ def of(monkeypatch):
 
     def fingerprint_of(text, rate, other=0.0):
         own, deep = _module("own"), _module("own.deep")
-        own.inner = deep.inner = _module("own.inner", INNER.format(rate=rate, other=other))
-        own.deep = deep
-        own.inner.up = own  # in a circle
-        for module in (own, deep, own.inner):
+        inner = _module("own.inner", INNER.format(rate=rate, other=other))
+        vars(own).update(inner=inner, deep=deep)
+        vars(deep).update(inner=inner)
+        vars(inner).update(up=own)  # in a circle
+        for module in (own, deep, inner):
             monkeypatch.setitem(sys.modules, module.__name__, module)
         user = _module("user", text)
         return [fingerprint(user.f, code=code) for code in (True, False)]

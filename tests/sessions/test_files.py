@@ -186,6 +186,37 @@ def test_what_is_too_large_or_too_small_is_refused(path, name):
     tools.assert_refused(path)
 
 
+TEXTS = [
+    "facts SET value = ? WHERE name = 'round'",
+    "facts SET checksum = ?",
+    "snapshots SET notes = ?",
+    "parts SET data = ?",
+]
+TEXTS += [f"events SET {column} = ? WHERE number = 9" for column in ("kind", "ticket", "round", "outcome", "chain")]
+
+
+@pytest.mark.parametrize("where", TEXTS)
+def test_a_long_text_that_begins_with_nul_is_not_read(path, where):
+    """SQLite counts its length as 0."""
+    _change(path, f"UPDATE {where.replace('?', 'CAST(zeroblob(60000000) AS TEXT)')}")
+    tools.assert_refused(path)
+    with tools.little_memory(100 * 2**20), tools.told(), contextlib.suppress(cx.SessionError):  # it copies the file
+        cx.Session.replay(path, tools.problem(), tools.learner(), key=jax.random.key(7)).close()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"pending": 10**7, "copies": 10**7}, {"pending": 10**6}, {"pending": 2, "copies": "many"}]
+)
+def test_a_small_file_that_speaks_of_many_copies_is_not_believed(path, settings):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        known = json.loads(connection.execute("SELECT value FROM facts WHERE name = 'signature'").fetchone()[0])
+    known["settings"] = {"horizon": None, **settings}
+    _change(path, "UPDATE facts SET value = ? WHERE name = 'signature'", json.dumps(known))
+    _sign(path)
+    with tools.little_memory(), pytest.raises(cx.SessionError, match="its settings"):
+        cx.Session.replay(path, tools.problem(), tools.learner("Auto"), key=jax.random.key(7))
+
+
 MADE = {
     "a trigger": "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
     "a view": "CREATE VIEW v AS SELECT * FROM events",

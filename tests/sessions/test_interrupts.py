@@ -10,7 +10,6 @@ import session_tools as tools
 import cocoax as cx
 from cocoax.sessions import session
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # interrupts in __del__
 SESSIONS = os.path.dirname(session.__file__)
 
 
@@ -20,21 +19,25 @@ def _at_lines(actions):
     lines = iter(range(10**9))
 
     def local(frame, event, _):
-        if event == "line" and (action := actions.get(next(lines))) is not None:
+        if event == "line" and (action := actions.get(next(lines))) is not None and not _is_collected(frame):
             action()
         return local
 
     def trace(frame, event, _):
         return local if frame.f_code.co_filename.startswith(SESSIONS) else None
 
-    def again(frame, event, argument):  # Python stops tracing when a tracer raises
-        return trace(frame, event, argument)
-
-    sys.settrace(again)
+    sys.settrace(trace)
     try:
         yield lines
     finally:
         sys.settrace(None)
+
+
+def _is_collected(frame):
+    """Whether Python is freeing an object, where it ignores interrupts."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _interrupt():
@@ -155,7 +158,7 @@ def test_a_signal_handler_that_uses_the_session_gets_one_sentence(it, path, use,
             tools.observe(it, 1)
         assert all("inside another call" in sentence or "closed" in sentence for sentence in told)
         if use == "observe" and not told:  # before the call or after it: both count
-            assert it.rounds == len(it.history()) == before + 2
+            assert it.rounds == len(it.history()) >= before + 2
             it.close()
             path = path.with_name(f"session-{line}")
             it = tools.session(path, snapshot_every=5)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from ..errors import CocoaxError, SessionError
+from . import packing
 from .identity import listed
 from .recovery import REPLAYING, check_complete, largest_field, play_event, recorded_schema, warn
 from .storage.acknowledged import AcknowledgedCounter
@@ -57,6 +58,7 @@ def _replay(old, acknowledged, session_class, source, problem, learner, path, op
     settings, schema = _recorded_settings(old, problem), recorded_schema(old)
     if "state" in options:
         settings.pop("horizon", None)
+    _check_copies(settings, problem, old.path)
     session = session_class.__new__(session_class)
     session._mark = REPLAYING
     session.__init__(problem, learner, path, **settings | options)
@@ -93,6 +95,14 @@ def _recorded_settings(old, problem) -> dict:
     if before != request and (before is not None or settings.get("pending")):  # without a ticket, a round is all
         raise SessionError(f"that session has request={before}, this problem has request={request}; give that")
     return {name: settings.get(name) for name in ((*_LATE, "horizon") if settings.get("pending") else ("horizon",))}
+
+
+def _check_copies(settings, problem, path):
+    """A snapshot holds a decision of each copy: a small file that speaks of many is not believed."""
+    copies = settings.get("copies") or settings.get("pending") or 1
+    size = sum(os.stat(file).st_size for file in (path, f"{path}-wal") if os.path.exists(file))
+    if not isinstance(copies, int) or copies * packing.size_like(problem.domain.start()) > size:
+        raise Damaged("its settings")
 
 
 def _play_all(old, schema, durable, source):

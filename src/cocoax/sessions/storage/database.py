@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import SessionError
 
 ADVICE = "cx.Session.replay reads what can be read of it into a new file"
+_SHORTEST, _LONGEST = 1 << 12, 10**9  # bytes: for names, checksums and SQLite's own schema; its own limit
 _APPLICATION, _FORMAT = 0x636F636F, 1  # "coco"
 
 Statement = tuple[str, tuple]  # SQL and its arguments
@@ -33,6 +34,7 @@ class Database:
         self.uncertain = False  # a transaction failed, and it is not known whether it is on disk
         self._connection = _connect(path)
         try:
+            _open_databases.add(self)
             self._prepare(salvage)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self.close()
@@ -40,7 +42,6 @@ class Database:
         except BaseException:
             self.close()
             raise
-        _open_databases.add(self)
 
     def _prepare(self, salvage):
         run = self.run
@@ -70,17 +71,23 @@ class Database:
     def run(self, statement, arguments=()):
         return self._connection.execute(statement, arguments)
 
-    def read(self, query, *arguments):
-        """Yield rows; the arguments are in the order of the query, or one dict by name."""
-        named = arguments[0] if arguments and isinstance(arguments[0], dict) else arguments
+    def read(self, query, *arguments, longest: int):
+        """Yield rows; no field may be longer than so many bytes, and a longer one is not even read.
+
+        SQLite's `length` would not help: it counts the characters of a text before the first NUL.
+        """
+        most = self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(longest, _SHORTEST), _LONGEST))
         try:
-            for row in self.run(query, named):  # noqa: UP028 (`yield from` would close a closed cursor)
+            for row in self.run(query, arguments):  # noqa: UP028 (`yield from` would close a closed cursor)
                 yield row
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise Damaged(str(error)) from None
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
 
-    def read_row(self, query, *arguments):
-        return next(self.read(query, *arguments), None)
+    def read_row(self, query, *arguments, longest: int):
+        return next(self.read(query, *arguments, longest=longest), None)
 
     def creation(self) -> list[Statement]:
         """The statements that make a new file."""

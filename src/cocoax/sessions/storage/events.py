@@ -31,13 +31,12 @@ def insertions(events: Iterable[Event], last: int, chain: bytes) -> tuple[list[S
 
 def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> Iterator[tuple[int, bytes, Event]]:
     """Yield (number, checksum, event) after number `last`, each checked; no field may be longer than `size`."""
-    data = ", ".join(f"iif(length({name}) > :size, 'too long', {name})" for name in ("round", "played", "outcome"))
     query = (
-        f"SELECT number, substr(kind, 1, 1000), substr(ticket, 1, 1000), {data}, substr(contents, 1, 100), "
-        "substr(chain, 1, 100) FROM events WHERE number > :last ORDER BY number"
+        "SELECT number, kind, ticket, round, played, outcome, contents, chain FROM events WHERE number > ? "
+        "ORDER BY number"
     )
-    for number, kind, ticket, round, played, outcome, contents, link in database.read(
-        query, {"size": size, "last": last}
+    for number, kind, ticket, round, played, outcome, contents, link in _or_too_long(
+        database.read(query, last, longest=size), last
     ):
         event = Event(kind, ticket, round, played, outcome)
         good = number == last + 1 and isinstance(link, bytes) and link == _link(chain, number, event, contents)
@@ -47,6 +46,15 @@ def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> It
             raise Damaged(f"event {last + 1}")
         last, chain = number, link
         yield number, link, event
+
+
+def _or_too_long(rows, last):
+    try:
+        for row in rows:
+            last = row[0]
+            yield row
+    except Damaged as damage:
+        raise Damaged(f"event {last + 1} ({damage})") from None
 
 
 def _link(chain, number, event: Event, contents) -> bytes | None:

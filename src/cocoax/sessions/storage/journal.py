@@ -123,11 +123,7 @@ class Journal:
             self.acknowledge()
 
     def fact(self, name) -> Any:
-        row = self._database.read_row(
-            "SELECT CASE WHEN length(value) <= ? THEN value END, checksum FROM facts WHERE name = ?",
-            _LONGEST_FACT,
-            name,
-        )
+        row = self._database.read_row("SELECT value, checksum FROM facts WHERE name = ?", name, longest=_LONGEST_FACT)
         if row is None:
             return None
         value, recorded = row
@@ -184,26 +180,26 @@ class Journal:
 
     def snapshots(self) -> list[int]:
         """The numbers of the events that snapshots were taken after, newest first."""
-        return [event for (event,) in self._database.read("SELECT event FROM snapshots ORDER BY event DESC LIMIT 2")]
+        query = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
+        return [event for (event,) in self._database.read(query, longest=0)]
 
     def rewind(self, event: int, size_of, most: int) -> tuple[dict, bytes]:
         """Go back to a snapshot; returns (notes, state). Notes may have `most` characters, states `size_of(notes)`."""
         damaged = Damaged(f"the snapshot after event {event}")
-        notes = "SELECT CASE WHEN length(notes) <= ? THEN notes END, checksum FROM snapshots WHERE event = ?"
+        notes = "SELECT notes, checksum FROM snapshots WHERE event = ?"
         parts = "SELECT {} FROM parts WHERE event = ? ORDER BY part"
-        text, recorded = self._database.read_row(notes, most, event) or ("", b"")
         try:
+            text, recorded = self._database.read_row(notes, event, longest=most) or ("", b"")
             snapshot = json.loads(text)
             chain = bytes.fromhex(snapshot.pop("chain"))
             size = size_of(snapshot)
-        except (TypeError, ValueError, AttributeError, KeyError, RecursionError):
+        except (TypeError, ValueError, AttributeError, KeyError, RecursionError, Damaged):
             raise damaged from None
-        lengths = [n if isinstance(n, int) else -1 for (n,) in self._database.read(parts.format("length(data)"), event)]
+        measured = parts.format("CASE typeof(data) WHEN 'blob' THEN length(data) ELSE -1 END")
+        lengths = [length for (length,) in self._database.read(measured, event, longest=size)]
         if min(lengths, default=0) < 0 or sum(lengths) != size:
             raise damaged
-        pieces = [data for (data,) in self._database.read(parts.format("data"), event)]
-        if not all(isinstance(data, bytes) for data in pieces):
-            raise damaged
+        pieces = [data for (data,) in self._database.read(parts.format("data"), event, longest=size)]
         state = b"".join(pieces)
         if recorded != checksum(str(event), text, state):
             raise damaged
@@ -230,8 +226,8 @@ class Journal:
     def last_of(self, ticket: str) -> str | None:
         """What happened last to a ticket, if it was ever given."""
         self._store_waiting()
-        query = "SELECT substr(kind, 1, 100) FROM events WHERE ticket = ? ORDER BY number DESC LIMIT 1"
-        return (self._database.read_row(query, ticket) or (None,))[0]
+        query = "SELECT kind FROM events WHERE ticket = ? ORDER BY number DESC LIMIT 1"
+        return (self._database.read_row(query, ticket, longest=0) or (None,))[0]
 
     def settle(self, last: int) -> bool:
         """After an interrupt: drop the events after `last`; False if the database has some of them already."""
@@ -239,7 +235,7 @@ class Journal:
             return False
         try:
             self._database.roll_back()
-            row = self._database.read_row("SELECT number, chain FROM events ORDER BY number DESC LIMIT 1")
+            row = self._database.read_row("SELECT number, chain FROM events ORDER BY number DESC LIMIT 1", longest=0)
         except (Damaged, sqlite3.Error):
             return False
         before, (stored, chain) = self._position, row or (0, b"")
