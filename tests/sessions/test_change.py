@@ -200,10 +200,10 @@ def test_in_memory_events_are_stored_in_groups_and_seen_at_once():
         session.decide(f"order {number}")
         session.observe(tools.a_round(number), ticket=f"order {number}")
     assert journal.last == 1200
-    assert len(journal._waiting) <= 256
+    assert len(journal._position.waiting) <= 256
     with pytest.raises(cx.SessionError, match="observed already"):
         session.observe(tools.a_round(0), ticket="order 599")
-    assert not journal._waiting  # whoever asks sees all
+    assert not journal._position.waiting  # whoever asks sees all
     session.decide("last")
     session.observe(tools.a_round(0), ticket="last")
     session.forget()

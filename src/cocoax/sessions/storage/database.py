@@ -87,7 +87,8 @@ class Database:
                 self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
 
     def read_row(self, query, *arguments, longest: int):
-        return next(self.read(query, *arguments, longest=longest), None)
+        rows = list(self.read(query, *arguments, longest=longest))
+        return rows[0] if rows else None
 
     def creation(self) -> list[Statement]:
         """The statements that make a new file."""
@@ -101,6 +102,7 @@ class Database:
         """
         committing = False
         try:
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)  # an interrupt may have left another
             self.roll_back()  # what an interrupt left open
             self.run("BEGIN IMMEDIATE")
             for statement, arguments in statements:
