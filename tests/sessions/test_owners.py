@@ -73,6 +73,19 @@ def _fails_at(number):
     return play
 
 
+def test_what_is_forgotten_leaves_the_disk(tmp_path, path):
+    with tools.session(path, snapshot_every=5) as it:
+        tools.observe(it, 12)
+        data = [tools.a_round(number)["value"].tobytes() for number in range(12)]
+        files = [file for file in tmp_path.iterdir() if file.name.startswith("session")]
+        assert all(any(secret in file.read_bytes() for file in files) for secret in data)
+        it.forget()
+        assert not any(secret in file.read_bytes() for file in tmp_path.iterdir() for secret in data[:10])
+        tools.observe(it, 1)
+    with tools.session(path) as it:
+        assert tools.bits(it) == tools.uninterrupted().after(13)
+
+
 @pytest.mark.parametrize("has_counter", [True, False])
 def test_a_backup_that_nobody_may_write_is_replayed(tmp_path, monkeypatch, has_counter):
     folder, real = tools.prepared(tmp_path, 9), os.open

@@ -1,5 +1,6 @@
 """The learner of a session, or independent copies of it, with their pending tickets."""
 
+import collections
 from typing import Any, NamedTuple
 
 import jax
@@ -56,8 +57,8 @@ class LearnerCopies:
     def give(self, name: str, request: Any = None) -> Event:
         """Take a decision of the copy with the fewest pending tickets; with requests, the decision for this one."""
         self.tickets = dict(self.live())
-        busy = [ticket.which for ticket in self.tickets.values()]
-        which = min(range(len(self.states)), key=busy.count)
+        busy = collections.Counter(ticket.which for ticket in self.tickets.values())
+        which = min(range(len(self.states)), key=busy.__getitem__)
         decision, data, mark = self.decisions[which], None, None
         if self.problem.has_requests:
             decision = self._decision_for(which, request)

@@ -61,6 +61,7 @@ class Database:
                 run("PRAGMA auto_vacuum = INCREMENTAL")
             run("PRAGMA journal_mode = WAL")
             run("PRAGMA synchronous = FULL")
+            run("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
         if salvage:
             return
         run("BEGIN EXCLUSIVE")

@@ -253,6 +253,7 @@ class Journal:
         self._forgotten = event
         if self.path is not None:
             self._database.vacuum()
+            self._database.checkpoint()  # else the log keeps it
 
     def __del__(self, is_finalizing=sys.is_finalizing):  # Python frees connections only when it collects garbage
         if not is_finalizing():  # at the end of the process everything closes by itself
