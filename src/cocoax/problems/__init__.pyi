@@ -5,11 +5,15 @@ from .budget_pacing import pacing as pacing
 from .completion import matrix_completion as matrix_completion
 from .conditioning import ill_conditioned as ill_conditioned
 from .conditioning import least_squares as least_squares
+from .display_ads import offers as offers
+from .display_ads import resources as resources
 from .expert_advice import experts as experts
 from .gates import infeasible_stretches as infeasible_stretches
 from .gates import rarely_seen as rarely_seen
 from .kinks import classification as classification
 from .kinks import newsvendor as newsvendor
+from .language_models import llm_routing as llm_routing
+from .order_fulfilment import fulfilment as fulfilment
 from .oversized import absolute_regression as absolute_regression
 from .portfolios import portfolio as portfolio
 from .principal_components import online_pca as online_pca
