@@ -6,7 +6,7 @@ INSTALLED := .venv/installed
 
 TESTS ?=
 
-.PHONY: run reproduce quick heavy test test-all lint hooks browser table bench clean
+.PHONY: run reproduce quick heavy test tests test-all lint hooks browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick
@@ -20,7 +20,10 @@ quick: lint  ## lint, types, and one case of every test but the heavy ones; TEST
 heavy: $(INSTALLED)  ## measure again which tests are too heavy for `make quick`; rewrites tests/tools/heavy.txt
 	JAX_COMPILATION_CACHE_DIR=$$(mktemp -d) $(BIN)/python -m pytest -m "not slow" --record-heavy
 
-test: lint browser  ## lint, types, tests, doctests and examples; compiled for speed of compilation
+test: $(INSTALLED) browser  ## lint, types, tests, doctests and examples; compiled for speed of compilation
+	@$(MAKE) --no-print-directory --jobs=2 lint tests
+
+tests:
 	$(BIN)/python -m pytest -m "not slow"
 
 test-all: lint browser  ## the same with the long statistical checks, compiled as for users
