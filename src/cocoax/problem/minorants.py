@@ -106,27 +106,29 @@ class Minorants(eqx.Module):
         """
         direction = self.mean_multiplier
 
-        def line(multiple):
-            """(height at 0, slope, value)."""
+        def line(multiple, guess):
+            """(height at 0, slope, value), and the vertex."""
             weights = jnp.concatenate([jnp.ones_like(multiple, shape=1), multiple * direction])
-            height, *slopes = self.at(domain.lmo(tree.combine(weights, self.sums.slope)).dense())
-            slope = direction @ jnp.stack(slopes) if slopes else jnp.zeros_like(height)
-            return height, slope, height + multiple * slope
+            vertex = domain.lmo(tree.combine(weights, self.sums.slope), guess)
+            heights = self.at(vertex.dense())
+            slope = direction @ heights[1:]
+            return (heights[0], slope, heights[0] + multiple * slope), vertex
 
         def narrower(_, carry):
-            rising, falling, best = carry
+            rising, falling, best, guess = carry
             gap = rising[1] - falling[1]
             multiple = jnp.clip(tree.ratio(falling[0] - rising[0], gap), 0, _MOST)
-            found = line(multiple)
+            found, guess = line(multiple, guess)
             rising, falling = (
                 tree.where(is_it, found, old) for is_it, old in ((found[1] > 0, rising), (found[1] <= 0, falling))
             )
-            return rising, falling, tree.where(found[2] > best[0], (found[2], multiple), best)
+            return rising, falling, tree.where(found[2] > best[0], (found[2], multiple), best), guess
 
         zero, most = jnp.zeros_like(self.sums.loss), jnp.full_like(self.sums.loss, _MOST)
-        first, last = line(zero), line(most)
+        first, guess = line(zero, tree.astype(domain.vertex(), zero.dtype))
+        last, guess = line(most, guess)
         best = tree.where(first[2] > last[2], (first[2], zero), (last[2], most))
-        return jax.lax.fori_loop(0, _NARROWER, narrower, (first, last, best))[2][1] * direction
+        return jax.lax.fori_loop(0, _NARROWER, narrower, (first, last, best, guess))[2][1] * direction
 
     def at(self, y: Point) -> Float[Array, " n"]:
         """The minorants of the loss and of the constraints at y."""
