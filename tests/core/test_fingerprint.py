@@ -37,7 +37,7 @@ class Rates:
     LIST = [{rate}]
     DICT = {{"rate": {rate}}}
     ARRAY = jnp.asarray({rate})
-    OTHER = {rate}
+    NAME = "rates"
 """
 
 

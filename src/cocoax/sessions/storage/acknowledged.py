@@ -57,7 +57,7 @@ class AcknowledgedCounter:
         """Whether no other session opened the journal since, although this one is locked."""
         try:
             mine = os.pread(self._file.fileno(), _TOKEN, _COUNT) == self._token
-        except OSError:
+        except (OSError, ValueError):  # ValueError: it is closed
             return False
         return mine and identity(self.path) == self._id
 
