@@ -99,7 +99,7 @@ class Accelerated:
         near = search.objective.measure(x.point + 0.1 * way, np.zeros(search.objective.count))
         floor = 1e-3 * np.linalg.norm(x.slope) / oracle.diameter
         curvature = max(10 * np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(way), 1e-300), floor, 1e-12)
-        price = multiplier = np.zeros(len(self.h))
+        price = multiplier = search.guess * self.norm
         rho, first = curvature, curvature
         state = State(x.point, x.point, *(np.asarray(number) for number in (1.0, curvature, np.inf, 0)))
         steps, enough, violation, lowest, stuck = 10, np.inf, np.inf, np.inf, 0
@@ -124,7 +124,8 @@ class Accelerated:
             if len(price) and (state.residual <= target or not np.isfinite(enough)):
                 broken = np.abs(price - multiplier).max() / rho
                 rho, violation = rho * (4.0 if broken > 0.25 * violation else 1.0), broken
-                multiplier, enough = price, 0.3 * min(enough, state.residual)
+                least = 0.1 * search.precision / oracle.diameter  # less would not be seen in the gap
+                multiplier, enough = price, max(0.3 * min(enough, state.residual), least)
                 state = state._replace(y=state.x, momentum=np.asarray(1.0))
             longest = min(_CALL, search.clock.left / 4)
             steps = int(np.clip(steps * np.clip(longest / max(took, 1e-9), 0.2, 4.0), 2, _MOST))

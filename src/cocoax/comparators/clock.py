@@ -4,6 +4,7 @@ import sys
 import time
 
 _SILENT = 2.0  # seconds before the first word
+_SEARCH = 0.95  # of the time that is given; what is left is for the answer
 _TERMINAL, _LOG = 0.5, 10.0  # seconds between two words
 
 
@@ -16,7 +17,8 @@ class Clock:
 
     def __init__(self, seconds: float = float("inf"), progress: bool = True):
         self.began = time.monotonic()
-        self.deadline = self.began + seconds
+        self.deadline = self.began + _SEARCH * seconds
+        self.compilation = 0.0  # seconds that a program takes to compile, as far as is known
         self.progress = progress
         self._every = _TERMINAL if sys.stderr.isatty() else _LOG
         self._next, self._written = self.began + max(_SILENT, self._every if self._every == _LOG else 0.0), 0
@@ -32,6 +34,13 @@ class Clock:
     def left(self) -> float:
         """Seconds until the deadline."""
         return self.deadline - time.monotonic()
+
+    def measure_compilation(self):
+        """What was compiled so far takes about as long as what a method compiles."""
+        self.compilation = time.monotonic() - self.began
+
+    def allows_compilation(self) -> bool:
+        return self.left > self.compilation
 
     def check(self, text):
         """Raise `OutOfTime` if it is; now and then, say `text()`."""

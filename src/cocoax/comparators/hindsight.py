@@ -102,8 +102,10 @@ def hindsight(
 
     with jax.enable_x64(True), Clock(np.inf if seconds is None else float(seconds), progress) as clock:
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
+        clock.measure_compilation()
         oracle = Oracle(objective.problem.domain, objective.start)
-        search = Search(objective, oracle, tol, clock, _first_point(oracle, start))
+        guess = start.multiplier if isinstance(start, Comparator) else None
+        search = Search(objective, oracle, tol, clock, _first_point(oracle, start), guess)
         try:
             solve(search)
         except (OutOfTime, KeyboardInterrupt):

@@ -23,9 +23,10 @@ class Search:
     `jacobian(x) -> (M, d)`.
     """
 
-    def __init__(self, objective, oracle, tol, clock, start=None):
+    def __init__(self, objective, oracle, tol, clock, start=None, guess=None):
         self.objective, self.oracle, self.tol, self.clock = objective, oracle, tol, clock
         self.lower, self.multiplier = -np.inf, np.zeros(objective.count)
+        self.guess = self.multiplier if guess is None or guess.shape != self.multiplier.shape else guess
         self.done = False
         start = oracle.centre if start is None else start
         self.first = self.best = self.latest = objective.measure(start, self.multiplier)

@@ -99,7 +99,7 @@ def minimize(
         here = Comparator.fixed(problem, rounds, x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an open gap only makes the bound wider
-            bound = hindsight(priced, rounds, tol=1e-4).lower_bound
+            bound = hindsight(priced, rounds, tol=1e-4, progress=False).lower_bound
         values.append(here.value / samples)
         violations.append(here.constraint.mean(0))
         gaps.append((here.value - bound) / samples)
@@ -112,7 +112,7 @@ def _price(problem, rounds):
     if problem.constraints == 0:
         return np.zeros(0)
     try:
-        return hindsight(problem, rounds).multiplier
+        return hindsight(problem, rounds, progress=False).multiplier
     except InfeasibleError:
         return np.zeros(problem.constraints)
 

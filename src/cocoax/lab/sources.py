@@ -82,7 +82,7 @@ class Drawn(eqx.Module):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="hindsight stopped")
             if self.instance is None:
-                return hindsight(self.problem, rounds, policy=self.problem.has_policies, tol=tol)
+                return hindsight(self.problem, rounds, policy=self.problem.has_policies, tol=tol, progress=False)
             return self.instance.comparator(rounds, tol=tol)
 
     @functools.cached_property

@@ -1,0 +1,147 @@
+"""Each method of `hindsight` against CVXPY (Clarabel), at a size where it is chosen, and that it was."""
+
+import warnings
+
+import cvxpy as cp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax import hindsight
+from cocoax.comparators import methods
+
+SIZE, ROUNDS = 400, 60
+
+
+def solved(loss, constraints):
+    reference = cp.Problem(cp.Minimize(loss), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reference.solve(cp.CLARABEL)
+    assert reference.status == "optimal"
+    return reference.value
+
+
+def data():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(ROUNDS, SIZE))
+    answers = 0.01 * rows.sum(1) + rng.normal(size=ROUNDS)
+    use = rng.uniform(size=(ROUNDS, 2, SIZE))
+    return {"row": rows, "answer": answers, "use": use, "sign": np.sign(answers)}
+
+
+DATA = data()
+LOSSES = {
+    "linear": (lambda x, r: jnp.vdot(r["row"], x), lambda z: cp.sum(z)),
+    "quadratic": (
+        lambda x, r: 0.5 * (jnp.vdot(r["row"], x) - r["answer"]) ** 2,
+        lambda z: 0.5 * cp.sum_squares(z - DATA["answer"]),
+    ),
+    "logistic": (
+        lambda x, r: jax.nn.softplus(-r["sign"] * jnp.vdot(r["row"], x)),
+        lambda z: cp.sum(cp.logistic(-cp.multiply(DATA["sign"], z))),
+    ),
+    "absolute": (lambda x, r: jnp.abs(jnp.vdot(r["row"], x) - r["answer"]), lambda z: cp.norm1(z - DATA["answer"])),
+}
+SETS = {
+    "simplex": (cx.domains.ProbabilitySimplex(SIZE), lambda x: [cp.sum(x) == 1, x >= 0]),
+    "l1": (cx.domains.L1Ball(SIZE, 0.5), lambda x: [cp.norm1(x) <= 0.5]),
+    "l2": (cx.domains.L2Ball(SIZE, 0.05), lambda x: [cp.norm2(x) <= 0.05]),
+    "box": (cx.domains.Box(jnp.full(SIZE, -0.002), jnp.full(SIZE, 0.003)), lambda x: [x >= -0.002, x <= 0.003]),
+}
+BUDGET = {"simplex": 0.49, "l1": -0.05, "l2": -0.01, "box": -0.05}
+
+
+PAIRS = [(name, kind) for name in SETS for kind in LOSSES]
+FAST = [("simplex", "linear"), ("l2", "logistic"), ("box", "quadratic"), ("l1", "absolute")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [pytest.param(*pair, marks=[] if pair in FAST else pytest.mark.slow) for pair in PAIRS]
+)
+def test_large_sets_that_project(name, kind, monkeypatch):
+    monkeypatch.setattr(methods, "_any", None)  # the method of last resort is not needed
+    domain, limits = SETS[name]
+    loss, reference = LOSSES[kind]
+    budget = BUDGET[name]
+    problem = cx.Problem(domain, loss, lambda x, r: r["use"] @ x - budget, constraints=2)
+    best = hindsight(problem, DATA, tol=1e-5)
+    x = cp.Variable(SIZE)
+    value = solved(reference(DATA["row"] @ x), [DATA["use"].mean(0) @ x <= budget, *limits(x)])
+    assert abs(best.value - value) <= 2e-4 * max(1.0, abs(value))
+    assert best.lower_bound <= value + 1e-6 * max(1.0, abs(value))
+    assert best.gap <= 1e-5 * max(1.0, abs(best.value))
+    assert bool(domain.contains(jnp.asarray(best.x), 1e-9))
+
+
+@pytest.mark.parametrize("kind", ["linear", "quadratic"])
+def test_a_large_infeasible_instance_is_proven_so(kind):
+    domain, _ = SETS["simplex"]
+    problem = cx.Problem(domain, LOSSES[kind][0], lambda x, r: r["use"] @ x - 0.01, constraints=2)
+    with pytest.raises(cx.InfeasibleError) as caught:
+        hindsight(problem, DATA)
+    least = (caught.value.multiplier @ DATA["use"].mean(0)).min() - 0.01 * caught.value.multiplier.sum()
+    assert 0 < caught.value.bound <= least + 1e-9
+
+
+def test_flows_block_by_block(monkeypatch):
+    """Two commodities on a grid share the delay of its edges; only linear minimisation is known of either."""
+    monkeypatch.setattr(methods, "_second_order", lambda search: None)
+    monkeypatch.setattr(methods, "_any", None)
+    edges = [[i, i + 1] for i in range(8) if i % 3 < 2] + [[i, i + 3] for i in range(6)]
+    flows = [cx.domains.Flow(edges, source, 8) for source in (0, 1)]
+
+    def loss(x, r):
+        return jnp.sum(r["delay"] * (x[0] + x[1]) ** 4)
+
+    delays = np.random.default_rng(0).uniform(0.5, 2.0, size=(5, len(edges)))
+    best = hindsight(cx.Problem(cx.domains.Product(flows), loss), {"delay": delays})
+    x, incidence = cp.Variable((2, len(edges))), np.zeros((9, len(edges)))
+    for number, (tail, head) in enumerate(edges):
+        incidence[tail, number], incidence[head, number] = 1.0, -1.0
+    sides = [np.eye(9)[source] - np.eye(9)[8] for source in (0, 1)]
+    balance = [incidence @ x[i] == side for i, side in enumerate(sides)]
+    value = solved(cp.sum(cp.multiply(delays.sum(0), cp.power(cp.sum(x, axis=0), 4))), [x >= 0, x <= 1, *balance])
+    assert abs(best.value - value) <= 1e-5 * value and best.lower_bound <= value * (1 + 1e-7)
+    assert best.gap <= 1e-6 * best.value
+
+
+def test_birkhoff_as_a_cone_program(monkeypatch):
+    monkeypatch.setattr(methods, "_any", None)
+    targets = np.random.default_rng(0).uniform(size=(4, 8, 8))
+    problem = cx.Problem(cx.domains.Birkhoff(8), lambda x, r: 0.5 * jnp.sum((x - r) ** 2))
+    best = hindsight(problem, targets)
+    x = cp.Variable((8, 8))
+    total = sum(0.5 * cp.sum_squares(x - target) for target in targets)
+    value = solved(total, [x >= 0, cp.sum(x, axis=0) == 1, cp.sum(x, axis=1) == 1])
+    assert abs(best.value - value) <= 1e-6 * value and best.lower_bound <= value * (1 + 1e-7)
+
+
+def test_large_matrices_by_decompositions_of_low_rank(monkeypatch):
+    monkeypatch.setattr(methods, "_first_order", None)
+    rng = np.random.default_rng(0)
+    shape, truth = (300, 260), rng.normal(size=(300, 2)) @ rng.normal(size=(2, 260))
+    places = rng.permutation(truth.size)[:6000]
+    rows, columns = places // 260, places % 260
+    ball = cx.domains.NuclearNormBall(shape, 300.0)
+    problem = cx.Problem(ball, lambda x, r: 0.5 * (x[r["row"], r["column"]] - r["rating"]) ** 2)
+    data = {"row": jnp.asarray(rows), "column": jnp.asarray(columns), "rating": truth[rows, columns]}
+    best = hindsight(problem, data, tol=1e-2)
+    assert best.gap <= 1e-2 * best.value and np.linalg.norm(best.x, "nuc") <= 300.0 * (1 + 1e-9)
+    residual = np.zeros(shape)
+    residual[rows, columns] = best.x[rows, columns] - truth[rows, columns]
+    bound = best.value - np.vdot(residual, best.x) - 300.0 * np.linalg.norm(residual, 2)  # by a full decomposition
+    assert best.lower_bound <= best.value and abs(best.gap - (best.value - bound)) <= 1e-2 * best.value
+
+
+def test_steep_poles_are_no_obstacle():
+    """x log x: the entropy's own optimum, whose entries are down to 1e-9."""
+    cost = np.tile(np.linspace(0.0, 20.0, 12), (6, 1))
+    entropy = lambda x, r: jnp.vdot(r, x) + jnp.sum(jax.scipy.special.xlogy(x, x))  # noqa: E731
+    best = hindsight(cx.Problem(cx.domains.ProbabilitySimplex(12), entropy, lambda x, r: 0.2 - x[6]), cost)
+    weights = np.exp(-cost[0]) * (np.arange(12) != 6)
+    x = 0.8 * weights / weights.sum() + 0.2 * np.eye(12)[6]
+    value = 6 * (cost[0] @ x + np.sum(x * np.log(x)))
+    assert abs(best.value - value) <= 1e-5 and best.lower_bound <= value + 1e-9
