@@ -120,7 +120,10 @@ def test_regret_against_the_best_policy_is_bounded_in_expectation():
 @pytest.mark.parametrize("request_", [True, ("value", "cost", "budget")], ids=["whole", "named"])
 def test_the_contract_holds(request_, free_promotion):
     problem = tools.problem(request=request_)
-    check_learner(DualMirrorDescent(0.1), key=KEY, problem=problem, rounds=tools.drawn(20), random=False)
+    learner = DualMirrorDescent(0.1)
+    if request_ is True:
+        learner = RegularizedMirrorDescent(0.1, lambda price: jnp.minimum(0.0, -0.02 + price / 5.0))
+    check_learner(learner, key=KEY, problem=problem, rounds=tools.drawn(20), random=False)
 
 
 def test_what_cannot_be_is_refused():

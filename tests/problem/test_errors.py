@@ -367,7 +367,15 @@ PARTS = {
 }
 GIVEN = {  # what else a class must be given
     **{"primal": primal.OCG(), "dual": dual.RegularizedAscent(1.0, 0.1), "rule": dual.Penalty(1.0), "step": 0.1},
-    **{"learner": learners.Stay(), "slater": 0.2, "safe": np.zeros(2), "limit": 1.0, "cap": 1.0, "rounds": 5},
+    **{
+        "learner": learners.Stay(),
+        "slater": 0.2,
+        "safe": np.zeros(2),
+        "limit": 1.0,
+        "cap": 1.0,
+        "rounds": 5,
+        "response": lambda prices: prices,
+    },
     **{"theta": 1.0, "mu": 0.1, "rate": 1.0, "mixing": 1.0, "drain": 1.0, "margin": 1.0},
 }
 TOGETHER = ("RegularizedAscent", "DriftPotential", "OFW")  # take all of their numbers, or none

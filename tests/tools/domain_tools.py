@@ -170,7 +170,7 @@ class Generic:
 def check_projections(domain, generic, project=None):
     """Projections are the solver's. `project` answers a stack of `COUNT`; by default it is compiled here."""
     project = eqx.filter_jit(lambda stack: jax.vmap(domain.project)(stack)) if project is None else project
-    given = some_directions(domain.shape, COUNT)
+    given = jax.tree.map(lambda leaf: np.resize(leaf, (COUNT, *leaf.shape[1:])), some_directions(domain.shape))
     found = project(jax.tree.map(jnp.asarray, given))
     for x, nearest in list(zip(unstacked(given), unstacked(jax.tree.map(np.asarray, found))))[:14]:
         expected = generic.project(x)

@@ -108,6 +108,7 @@ def hindsight(
         search = Search(objective, oracle, tol, clock, _first_point(oracle, start), guess)
         try:
             solve(search)
+            search.settle()
         except (OutOfTime, KeyboardInterrupt):
             pass  # what is known so far is the answer
         except Infeasible as proof:

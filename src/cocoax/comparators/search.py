@@ -67,6 +67,17 @@ class Search:
         self.raise_lower(bound, multiplier)
         return bound, vertex
 
+    def settle(self):
+        """Multipliers of constraints that the best point meets with room to spare become 0, if that proves as much."""
+        spare = self.best.constraint < -self.tol * self.constraint_scale
+        if not self.done or not (spare & (self.multiplier > 0)).any():
+            return
+        clean = np.where(spare, 0.0, self.multiplier)
+        at = self.objective.measure(self.best.point, clean)
+        bound = at.loss + clean @ at.constraint - at.slope @ (at.point - self.oracle.lmo(at.slope))
+        if self.best.loss - bound <= self.precision:
+            self.lower, self.multiplier = bound, clean
+
     def consider(self, at: Evaluation):
         """Whether this point is the best so far."""
         violation = np.max(at.constraint / self.constraint_scale, initial=0.0)

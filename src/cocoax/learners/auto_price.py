@@ -76,7 +76,7 @@ class AutoPrice(AbstractPricing):
     facts = Facts(
         cost="1 LMO; rarely, 18 for each remembered request",
         guarantee="no constants, with or without a horizon: measured",
-        cites=("li2022", "agrawal2014"),
+        cites=("li2022",),
     )
 
     memory: Float[Array, ""] | None

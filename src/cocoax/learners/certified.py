@@ -32,7 +32,7 @@ class Certified(AbstractLearner):
     >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, cost: jnp.vdot(cost, x))
     >>> costs = jnp.tile(jnp.array([0.0, 1.0]), (100, 1))
     >>> game = cx.play(problem, Certified(cx.learners.Auto()), costs, key=jax.random.key(0))
-    >>> bool(game.certificate().regret >= game.loss.sum())  # the best fixed decision costs nothing
+    >>> bool(abs(game.certificate().regret - game.loss.sum()) < 1e-4)  # rounds are linear, and the best costs nothing
     True
     """
 
