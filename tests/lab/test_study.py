@@ -409,11 +409,13 @@ def test_a_study_of_the_version_before_goes_on(tmp_path, finished, monkeypatch):
         longer.run(quiet=True)
     expected = finished.table().filter(learner="OCG")
     assert longer.table().columns == expected.columns
-    # comparators of that version were found by another method: values are certified to 1e-6, prices known to its root
-    for figure, digits in {"regret": 1e-6, "score": 3e-3, "gap": 1e-6, "violation": 1e-9, "loss": 1e-9}.items():
-        np.testing.assert_allclose(longer.table()[figure], expected[figure], rtol=digits, atol=digits)
-    for figure in ("multiplier", "lmo_calls"):
+    for figure in ("violation", "loss", "multiplier", "lmo_calls"):
         np.testing.assert_allclose(longer.table()[figure], expected[figure], rtol=1e-9, atol=1e-9)
+    # comparators of that version were found by another method: they agree to their gaps, prices to the root of those
+    regret, gap = (np.array([table[name] for table in (longer.table(), expected)]) for name in ("regret", "gap"))
+    assert gap.max() < 1e-3
+    assert (np.abs(regret[0] - regret[1]) <= gap.sum(0) + 1e-9).all()
+    np.testing.assert_allclose(longer.table()["score"], expected["score"], atol=3e-3)
 
 
 def test_scores_that_were_stored_without_a_price_are_charged_twice_the_multiplier(finished):
