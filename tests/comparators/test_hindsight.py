@@ -2,26 +2,17 @@
 
 import subprocess
 import sys
-import warnings
 
 import cvxpy as cp
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cone_tools import solved
 from slow_tools import slow_but
 
 import cocoax as cx
 from cocoax import Comparator, hindsight
-
-
-def solved(loss, constraints):
-    reference = cp.Problem(cp.Minimize(loss), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reference.solve(cp.CLARABEL)
-    assert reference.status == "optimal"
-    return reference.value
 
 
 def check(best, reference):

@@ -1,27 +1,17 @@
 """Each method of `hindsight` against CVXPY (Clarabel), at a size where it is chosen, and that it was."""
 
-import warnings
-
 import cvxpy as cp
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cone_tools import solved
 
 import cocoax as cx
 from cocoax import hindsight
 from cocoax.comparators import methods
 
 SIZE, ROUNDS = 400, 60
-
-
-def solved(loss, constraints):
-    reference = cp.Problem(cp.Minimize(loss), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reference.solve(cp.CLARABEL)
-    assert reference.status == "optimal"
-    return reference.value
 
 
 def data():
@@ -139,7 +129,10 @@ def test_large_matrices_by_decompositions_of_low_rank(monkeypatch):
 def test_steep_poles_are_no_obstacle():
     """x log x: the entropy's own optimum, whose entries are down to 1e-9."""
     cost = np.tile(np.linspace(0.0, 20.0, 12), (6, 1))
-    entropy = lambda x, r: jnp.vdot(r, x) + jnp.sum(jax.scipy.special.xlogy(x, x))  # noqa: E731
+
+    def entropy(x, r):
+        return jnp.vdot(r, x) + jnp.sum(jax.scipy.special.xlogy(x, x))
+
     best = hindsight(cx.Problem(cx.domains.ProbabilitySimplex(12), entropy, lambda x, r: 0.2 - x[6]), cost)
     weights = np.exp(-cost[0]) * (np.arange(12) != 6)
     x = 0.8 * weights / weights.sum() + 0.2 * np.eye(12)[6]

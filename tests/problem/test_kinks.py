@@ -23,7 +23,10 @@ def test_the_same_rule_gives_the_same_function():
     found = []
     np.testing.assert_allclose(replace_kinks(loss, lambda z: (found.append(z), jnp.abs(z))[1], X, R), loss(X, R))
     assert [z.shape for z in found] == [(3,), (), (), (3,)]
-    smooth = lambda x, r: jax.nn.softplus(x[0]) + jnp.sum(jnp.exp(x))  # noqa: E731
+
+    def smooth(x, r):
+        return jax.nn.softplus(x[0]) + jnp.sum(jnp.exp(x))
+
     assert replace_kinks(smooth, lambda z: 1 / 0, X, R) == smooth(X, R)
     np.testing.assert_allclose(replace_kinks(loss, jnp.zeros_like, X, R), 0.5 - 0.4 + 0.6)
 

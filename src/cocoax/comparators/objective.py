@@ -116,8 +116,11 @@ def _linearize(problem, point, rounds, of_loss, shares):
 
         loss, constraint, slopes = jax.vmap(one)(rounds, of_losses, shares)
         return loss, constraint, jax.tree.map(lambda leaf: leaf.sum(0), slopes)
-    function = lambda at: jax.vmap(lambda r: problem.values(at, r))(rounds)  # noqa: E731
-    (loss, constraint), pull = derivatives.pulled_back(function, point)
+
+    def values(at):
+        return jax.vmap(lambda r: problem.values(at, r))(rounds)
+
+    (loss, constraint), pull = derivatives.pulled_back(values, point)
     return loss, constraint, pull((of_losses, shares))
 
 

@@ -56,7 +56,7 @@ class AutoPrice(AbstractPricing):
       constraint use. Decisions follow what is expected, prices what really happened.
 
     No constants and no units: scaling the loss or a constraint changes decisions by rounding alone. *Measured*,
-    without a proof (docs/requests.md). Curved losses and constraints are remembered by their gradients at the decision.
+    without a proof. Curved losses and constraints are remembered by their gradients at the decision.
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
