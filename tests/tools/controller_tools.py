@@ -30,13 +30,14 @@ class RobustController:
 class _One:
     def __init__(self, gain, proportional, smoothing, keep):
         self.gain, self.proportional, self.smoothing, self.keep = gain, proportional, smoothing, keep
-        self.owed = self.played = self.integral = self.mean = 0.0
+        self.owed = self.integral = self.mean = 0.0
         self.rounds = self.seen = self.size = self.noise = 0.0
 
     def weigh(self, g, unit):
         at_work, keep = self.integral > 0 or g > 0, self.keep
         if at_work and g != 0:
-            self.size = robust_mean(self.size, self.seen, abs(g))
+            longest = 4 * self.size * self.seen**0.25 if self.seen > 0 else abs(g)
+            self.size = robust_mean(self.size, self.seen, min(abs(g), longest))
         self.seen = keep * self.seen + (at_work and g != 0)
         bound = 1.2533 * self.size * max(self.seen, 1) ** 0.5
         clipped = min(max(g, -bound), bound)
@@ -45,8 +46,8 @@ class _One:
             self.noise = robust_mean(self.noise, self.rounds, deviation)
         self.rounds = keep * self.rounds + at_work
 
-        self.owed, self.played = keep * self.owed + g, keep * self.played + 1
-        debt = min(max(self.owed - 1.2533 * self.noise * self.seen**0.5, 0) / self.played, bound)
+        self.owed = keep * self.owed + g
+        debt = min(max(self.owed - 1.2533 * self.noise * self.seen**0.5, 0) / max(self.rounds, 1), bound)
         repaying = clipped + debt * over(unit, max(unit, self.integral))
         mu = over(self.gain * (unit + min(self.integral, 10 * unit)), bound)
         if g != 0:
@@ -63,8 +64,8 @@ class _One:
 
 
 def robust_mean(old, count, size):
-    """With one more size, after `count` others: the k-th weighs as k; on the way down geometric, a tenth at least."""
+    """With one more size, after `count` others: the k-th weighs as k; downwards geometric, a hundredth at least."""
     share = 2 / (count + 2)
     if count == 0:
         return size
-    return old + share * (size - old) if size > old else old * max(size / old, 0.1) ** share
+    return old + share * (size - old) if size > old else old * max(size / old, 0.01) ** share

@@ -6,6 +6,7 @@ import numpy as np
 import quadratic_tools as quadratic
 import tracking_tools as tools
 from controller_tools import RobustController
+from distance_bound_tools import BoxDistances
 from slow_start_tools import Distances
 from tracking_tools import over
 
@@ -20,6 +21,10 @@ class Hedge:
     def _rate(self):
         return over(np.log(len(self.sums)), self.gap)
 
+    def _logarithm(self, sums):
+        """Of the sum of the weights, before they are made shares."""
+        return np.logaddexp.reduce(np.log(self.prior) - self._rate() * (sums - self.sums.min()))
+
     def shares(self):
         weights = self.prior * np.exp(-self._rate() * (self.sums - self.sums.min()))
         return weights / weights.sum()
@@ -27,7 +32,7 @@ class Hedge:
     def observe(self, costs, span, keep):
         if self.gap > 0:
             shares, above = self.shares(), costs - costs.min()
-            mixed = -np.log(np.sum(shares * np.exp(-self._rate() * above))) / self._rate()
+            mixed = (self._logarithm(self.sums) - self._logarithm(self.sums + above)) / self._rate()
             self.gap = keep * self.gap + max(np.sum(shares * above) - mixed, 0)
         else:
             self.gap = 0.5 * span
@@ -50,6 +55,22 @@ class Entropic:
         span = np.ptp(gradient)
         self.both.observe(costs, self.total * span, self.keep)
         self.entries.observe(gradient, span, self.keep)
+
+
+class Averaged:
+    """The mean of points, the k-th weighs as k, and AdaHedge over a point and it."""
+
+    def __init__(self, start, keep):
+        self.mean, self.keep, self.both = start, keep, Hedge(np.full(2, 0.5))
+
+    def mixed_with(self, point):
+        of_point, of_mean = self.both.shares()
+        return of_point * point + of_mean * self.mean
+
+    def observe(self, point, gradient, new, n):
+        costs = np.array([np.sum(gradient * point), np.sum(gradient * self.mean)])
+        self.both.observe(costs, np.ptp(costs), self.keep)
+        self.mean = self.mean + 2 / (n + 2) * (new - self.mean)
 
 
 class Units:
@@ -110,17 +131,19 @@ class Record:
     grown: bool = False
 
 
-def play(domain: tools.Set, start, widths, rounds, curvatures, memory, entropic) -> Record:
-    """The game of TrackedPI2 on `quadratic_tools`' problem; `widths` are a box's, or the diameter."""
+def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -> Record:
+    """The game of TrackedPI2 on `quadratic_tools`' problem; `size` is the ends of a box, or the diameter."""
     keep, m, record = 1.0 if memory is None else 1 - 1 / memory, rounds["a"].shape[1], Record()
-    (of_loss, of_constraints), on_box = curvatures, np.ndim(widths) > 0
+    (of_loss, of_constraints), on_box = curvatures, np.ndim(size) > 0
     follower, control = tools.Follower(domain, start, 8), RobustController(m, memory=memory)
-    steps, units = Distances(start, widths, memory=memory), Units(start, m, on_box, keep)
+    steps = BoxDistances(start, *size, memory=memory) if on_box else Distances(start, size, memory=memory)
+    units, averaged = Units(start, m, on_box, keep), Averaged(start, keep) if start.ndim == 1 else None
     caps, kappa = [Cap(keep) for _ in range(m + 1)], 0.0
     mixture = Entropic(start, keep) if entropic else None
     for y, c, a, b in zip(*(rounds[name] for name in "ycab")):
         x = follower.x
-        played = mixture.mixed_with(x) if mixture else x
+        inner = averaged.mixed_with(x) if averaged else x
+        played = mixture.mixed_with(inner) if mixture else inner
         values, *gradients = quadratic.at(played, y, c, a, b, of_loss, of_constraints)
         plain = [domain.tangent(each) for each in (gradients[0], *gradients[1])]
         loss, *constraints = (cap(each) for cap, each in zip(caps, plain))
@@ -130,7 +153,7 @@ def play(domain: tools.Set, start, widths, rounds, curvatures, memory, entropic)
         u = control.weigh(values, unit)
         strength = 1 + sum(over(weight, each) for weight, each in zip(u, unit))
         h = (loss + sum(weight * each for weight, each in zip(u, constraints))) / strength
-        step, back = steps.advance(h, x)
+        step, back = (steps.advance(h, x), 0.0) if on_box else steps.advance(h, x)
         boost = 1 + max(control.urgency()) * (min(strength, 10) - 1)
 
         hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
@@ -140,8 +163,10 @@ def play(domain: tools.Set, start, widths, rounds, curvatures, memory, entropic)
         overshoot = boost * kappa * rate
         factor = boost * ((1 - np.exp(-overshoot)) / overshoot if overshoot > 0 else 1)
         if mixture:
-            mixture.observe(x, boost * h)
+            mixture.observe(inner, boost * h)
         follower.follow(follower.y - factor * step - back, slack=units.n**-0.25)
+        if averaged:
+            averaged.observe(x, boost * h, follower.x, units.n)
         units.moved(follower.x - x, constraints)
         record.plays.append(played)
         record.multipliers.append(u)

@@ -11,6 +11,7 @@ from ..core.parameters import discount
 from ..core.tree import ratio
 from .controller import AbstractController
 
+_LONGEST = 4.0  # times the fourth root of rounds: what a size may count, in mean sizes
 _NORMAL = 1.2533  # standard deviation over mean absolute deviation
 
 
@@ -18,7 +19,6 @@ class RobustControl(eqx.Module):
     """Where the controller stands. Means and counts are over the rounds in which g was at work."""
 
     owed: Float[Array, " m"]  # the sum of g
-    played: Float[Array, ""]  # rounds
     integral: Float[Array, " m"]  # lambda
     smoothed: Float[Array, " m"]  # e, a running mean of g and what is repaid
     rounds: Float[Array, " m"]
@@ -42,30 +42,32 @@ class RobustPI(AbstractController):
 
     where u is what the primal sees, e a running mean of $\tilde g$ (where $g_i\ne0$) and $\ell_i$ the unit of a
     multiplier (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one
-    standard deviation of noise is paid back over as many rounds as were played, $\max(1,\lambda_i/\ell_i)$ times more
-    slowly. $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one: one outlier of 1000
-    sizes in round k at most doubles it from round 4 k + 8 on. With `memory` all sums forget, 1/memory of themselves a
-    round. No bound is proven.
+    standard deviation of noise is paid back over as many rounds as g was at work, $\max(1,\lambda_i/\ell_i)$ times
+    more slowly. $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one; no round counts
+    more in it than $4k_i^{1/4}M_i$. So one outlier at most triples it, but for the first round's, which is forgotten
+    within 12 rounds. With `memory` all sums forget, 1/memory of themselves a round. No bound is proven.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
     """
 
-    facts = Facts(cost="8 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
+    facts = Facts(cost="7 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
 
     def __init__(self, gain: Any = 0.2, proportional: Any = 24.0, smoothing: Any = 0.7, memory: Any = None):
         super().__init__(gain, proportional, smoothing, memory)
 
     def rest(self, constraints: Any, dtype: Any) -> RobustControl:
         zeros = jnp.zeros(constraints, dtype)
-        return RobustControl(zeros, jnp.zeros((), dtype), *[zeros] * 6)
+        return RobustControl(*[zeros] * 7)
 
     def control(self, state: RobustControl, values: Any, unit: Any) -> tuple[Float[Array, " m"], RobustControl]:
         keep = discount(self.memory, values.dtype)
         gain, proportional, smoothing = self.numbers(values.dtype)
         at_work = (state.integral > 0) | (values > 0)
         here = at_work & (values != 0)
-        size = _mean(state.size, state.seen, jnp.abs(values), here)
+        longest = _LONGEST * state.size * jnp.sqrt(jnp.sqrt(state.seen))
+        shown = jnp.where(state.seen > 0, jnp.minimum(jnp.abs(values), longest), jnp.abs(values))
+        size = _mean(state.size, state.seen, shown, here)
         seen = keep * state.seen + here.astype(values.dtype)
         rounds = keep * state.rounds + at_work.astype(values.dtype)
         most = _NORMAL * size * jnp.sqrt(jnp.maximum(seen, 1))
@@ -73,14 +75,15 @@ class RobustPI(AbstractController):
         off = jnp.abs(clipped - state.smoothed)
         noise = _mean(state.noise, state.rounds, off, at_work & (off > 0))
 
-        owed, played = keep * state.owed + values, keep * state.played + 1
-        debt = jnp.clip(jnp.maximum(owed - _NORMAL * noise * jnp.sqrt(seen), 0) / played, 0, most)
+        owed = keep * state.owed + values
+        surely = jnp.maximum(owed - _NORMAL * noise * jnp.sqrt(seen), 0)
+        debt = jnp.minimum(surely / jnp.maximum(rounds, 1), most)
         repaying = clipped + debt * ratio(unit, jnp.maximum(unit, state.integral))
         rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), most)
         smoothed = jnp.where(values != 0, smoothing * state.smoothed + (1 - smoothing) * repaying, state.smoothed)
         integral = jnp.maximum(state.integral + rate * repaying, 0)
         weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
-        return weights, RobustControl(owed, played, integral, smoothed, rounds, seen, size, noise)
+        return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
@@ -96,6 +99,6 @@ def _mean(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " 
     """A mean of sizes of which the k-th weighs as k; geometric on its way down."""
     share = 2 / (count + 2)
     up = old + share * (size - old)
-    down = old * jnp.clip(ratio(size, old), 0.1, 1) ** share
+    down = old * jnp.clip(ratio(size, old), 0.01, 1) ** share
     new = jnp.where(count == 0, size, jnp.where(size > old, up, down))
     return jnp.where(counts, new, old)

@@ -55,7 +55,8 @@ class Pair(eqx.Module):
         """After a round in which the first cost `excess` more than the second."""
         rate, above = _rate(self.gap, 2), jnp.abs(excess)
         worse = jnp.where(excess > 0, self.share, 1 - self.share)
-        mixed = -ratio(jnp.log1p(worse * jnp.expm1(-rate * above)), rate)
+        odds = jnp.where(excess > 0, -1, 1) * rate * self.sums  # their logarithm; the share may round to 1
+        mixed = ratio(jax.nn.softplus(odds) - jax.nn.softplus(odds - rate * above), rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(worse * above - mixed, 0), 0.5 * span)
         sums = keep * self.sums + excess
         return Pair(sums, gap, jax.nn.sigmoid(-_rate(gap, 2) * sums))

@@ -17,8 +17,10 @@ from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..errors import LearnerError
 from ..primal.base import cost
+from ..primal.distance_bound import DistanceBound, DistanceBoundState
 from ..primal.slow_start import SlowStart, SlowStartState, scaled
 from ..primal.tracking import Tracker
+from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
 from .overshoot import Overshoot
@@ -32,11 +34,12 @@ _INSIDE = 1e-3  # how far from a pole to stay, over the root of the round
 
 class _State(eqx.Module):
     tracker: Tracker
-    step: SlowStartState
+    step: SlowStartState | DistanceBoundState
     control: RobustControl
     units: Units
     overshoot: Overshoot
     caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
+    averaged: Averaged | None  # of vectors
     entropic: Entropic | None  # on simplices
     chosen: Point | None  # the decision, where it is another than the tracker's point
     replays: Replays | None
@@ -50,12 +53,13 @@ class TrackedPI2(AbstractLearner):
 
     * each constraint has a unit of its multiplier (`learners.units`), in which `dual.RobustPI` controls the weights u;
     * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$ drives a target y by distance over gradients that begins
-      small (`primal.SlowStart`; on boxes for each coordinate), shortened to $(1-e^{-o})/o$ where o is how far the step
-      overshoots by the largest curvature seen along a step (on boxes, by the mean one). While a constraint is *surely*
-      broken the step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
+      small (`primal.SlowStart`; on boxes `primal.DistanceBound`, by coordinate), shortened to $(1-e^{-o})/o$ where o is
+      how far the step overshoots by the largest curvature seen along a step (on boxes, by the mean one). While a
+      constraint is *surely* broken the step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
     * x follows y by one LMO (`primal.Tracked`, 8 atoms); y may stay $n^{-1/4}$ diameters outside what that LMO proves
       of the set, n being the number of rounds;
-    * on a probability simplex, x is mixed with an entropic decision by what both would have cost (AdaHedge twice);
+    * x, if it is made of vectors, is mixed with its mean over the rounds by what both would have cost (AdaHedge);
+    * on a probability simplex, that is mixed with an entropic decision by what both would have cost (AdaHedge twice);
     * where the loss or a constraint is not finite at the next decision (of vectors), it stays a little inside. Where
       they count movement, it goes only as far towards x as their price of moving allows; a limit on movement alone is
       a budget, of which never more is spent than was saved.
@@ -97,6 +101,7 @@ class TrackedPI2(AbstractLearner):
 
     dual: RobustPI
     step_rule: SlowStart
+    box_rule: DistanceBound
     memory: Float[Array, ""] | None
     lmos: int = eqx.field(static=True)
     replays: int = eqx.field(static=True)
@@ -105,6 +110,7 @@ class TrackedPI2(AbstractLearner):
     def __init__(self, memory: Any = None, *, lmos: Any = 1, replays: Any = 0, like: Any = None):
         self.dual = RobustPI(memory=memory)
         self.step_rule = SlowStart(memory=memory)
+        self.box_rule = DistanceBound(memory=memory)
         self.memory = rounds_remembered(memory)
         self.lmos = check.whole(lmos, "lmos", LearnerError, low=1)
         self.replays = check.whole(replays, "replays", LearnerError, low=0)
@@ -119,15 +125,17 @@ class TrackedPI2(AbstractLearner):
     def init(self, problem, *, key, horizon=None, start=None):
         domain, start = problem.domain, first_decision(problem, start)
         zero = jnp.zeros((), tree.dtype(start))
+        of_vectors = _is_of_vectors(start)
         return _State(
             Tracker.begin(domain, start, _ATOMS),
-            self.step_rule.init(domain, start),
+            (self.step_rule if domain.intervals() is None else self.box_rule).init(domain, start),
             self.dual.rest(problem.constraints, zero.dtype),
             Units.begin(problem, start),
             Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
+            Averaged.begin(start) if of_vectors else None,
             Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
-            start if problem.has_movement or _is_of_vectors(start) else None,
+            start if problem.has_movement or of_vectors else None,
             None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
 
@@ -156,16 +164,21 @@ class TrackedPI2(AbstractLearner):
         )
 
         moved = tree.sub(tracker.point, state.step.start)
-        eta, back, distances = self.step_rule.advance(domain, state.step.forget_costs(wakes), direction, moved)
+        distances = state.step.forget_costs(wakes)
+        if isinstance(distances, SlowStartState):
+            eta, back, distances = self.step_rule.advance(domain, distances, direction, moved)
+            taken_back = tree.scale(-back, moved)
+        else:
+            eta, distances = self.box_rule.advance(domain, distances, direction, moved)
+            taken_back = None
         urgency = self.dual.urgency(control).max(initial=0)
         boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
         usual = weights.loss * caps[0] + weights.constraint @ caps[1:]
         rate, overshoot = overshoot.observe(domain, hessian, direction, eta, usual, keep, units.rounds)
         factor = boost * overshoot.factor(boost * rate)
-        update = tree.add(
-            tree.scale(-factor, scaled(domain, eta, direction)), tree.scale(-1.0, scaled(domain, back, moved))
-        )
+        update = tree.scale(-factor, scaled(domain, eta, direction))
+        update = update if taken_back is None else tree.add(update, taken_back)
         slack = 1 / jnp.sqrt(jnp.sqrt(units.rounds))
         followed = tracker.follow(domain, update, slack)
         if self.lmos > 1:
@@ -174,21 +187,26 @@ class TrackedPI2(AbstractLearner):
                 0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, slack), followed
             )
 
-        entropic = state.entropic
+        point, costs = tracker.point, tree.scale(boost, direction)
+        averaged, entropic, aim = state.averaged, state.entropic, followed.point
+        if averaged is not None:
+            point = averaged.mixed_with(tracker.point)
+            averaged = averaged.observe(tracker.point, costs, keep).moved(followed.point, units.rounds)
+            aim = averaged.mixed_with(followed.point)
         if entropic is not None:
-            entropic = entropic.observe(tracker.point, tree.scale(boost, direction), keep)
+            entropic = entropic.observe(point, costs, keep)
+            aim = entropic.mixed_with(aim)
         units = units.moved(tree.sub(followed.point, tracker.point), of_constraints)
         followed = followed.centred(domain, distances.start)
         chosen = state.chosen
         if chosen is not None:
-            aim = followed.point if entropic is None else entropic.mixed_with(followed.point)
             aim = _inside(problem, aim, distances.start, round, played, units.rounds)
             chosen = aim
             if problem.has_movement:
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
                 chosen = tree.mix(played, aim, share)
         replays = None if replays is None else replays.add(round)
-        state = _State(followed, distances, control, units, overshoot, caps, entropic, chosen, replays)
+        state = _State(followed, distances, control, units, overshoot, caps, averaged, entropic, chosen, replays)
         finite = jnp.isfinite(tree.dot(direction, direction)) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)

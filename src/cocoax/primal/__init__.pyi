@@ -6,6 +6,7 @@ from .adaptive import AbstractAdaptive as AbstractAdaptive
 from .base import AbstractPrimal as AbstractPrimal
 from .base import RoundBounds as RoundBounds
 from .base import Scale as Scale
+from .distance_bound import DistanceBound as DistanceBound
 from .ftpl import FTPL as FTPL
 from .loo_bogd import LOOBOGD as LOOBOGD
 from .meta_ogd import MetaOGD as MetaOGD
