@@ -103,7 +103,7 @@ def test_a_learner_sees_the_named_fields_and_nothing_else(seen, hidden):
 @pytest.mark.parametrize(
     "learner",
     [
-        learners.Auto(),
+        learners.TrackedPI(),
         learners.Blocks(primal.OCG()),
         pytest.param(learners.PDMFW(perturbation="ball"), marks=pytest.mark.slow),  # observes as DPP does
         learners.DPP(),
@@ -174,12 +174,26 @@ def test_minimize_refuses_a_problem_with_requests():
 
 def test_learners_that_mix_vertices_refuse_integral_decisions():
     one_answer = cx.Problem(ProbabilitySimplex(ARMS), lambda x, r: jnp.vdot(r["cost"], x), integral=True, request=True)
-    auto = learners.Auto()
-    for start in (lambda: cx.play(one_answer, auto, DATA, key=KEY), lambda: cx.Session(one_answer, auto, key=KEY)):
+    mixes = learners.TrackedPI()
+    for start in (lambda: cx.play(one_answer, mixes, DATA, key=KEY), lambda: cx.Session(one_answer, mixes, key=KEY)):
         with pytest.raises(cx.LearnerError, match=r"mixes vertices, but Problem\(integral=True\) needs one vertex"):
             start()
     with pytest.raises(cx.ProblemError, match=r"^integral must be True or False"):
         cx.Problem(ProbabilitySimplex(ARMS), jnp.vdot, integral=1)
+
+
+@pytest.mark.parametrize("request_", [True, ("cost",)], ids=["whole", "named"])
+def test_auto_says_which_learner_answers_requests(request_):
+    auto = learners.Auto()
+    guarded = learners.Guarded(auto, learners.PDOGD(), regret=0.5, violation=0.5)
+    for learner in (auto, learners.Certified(auto), guarded):
+        with pytest.raises(
+            cx.LearnerError, match=r"^Auto decides before .*; to answer requests, use learners\.AutoPrice\(\)$"
+        ):
+            play(request_, learner)
+    with pytest.raises(cx.LearnerError, match=r"^Auto decides before"):
+        cx.Session(problem(request_), auto, key=KEY)
+    assert play(False, auto).loss.shape == (ROUNDS,)
 
 
 @pytest.mark.parametrize("request_", [None, 1, (), "", ("cost", 2), {"cost": True}], ids=str)

@@ -266,7 +266,7 @@ def test_replay_decides_every_request_anew(tmp_path):
         old.decide(request_of(12))
     again = cx.Session.replay(tmp_path / "old", problem(("cost",)), Informed(), key=KEY)
     assert tools.bits(again) == tools.bits(old)
-    other = cx.Session.replay(tmp_path / "old", problem(("cost",)), cx.learners.Auto(), key=KEY)
+    other = cx.Session.replay(tmp_path / "old", problem(("cost",)), cx.learners.TrackedPI(), key=KEY)
     assert other.rounds == 12 and np.array_equal(other.request["cost"], COST[12])
     for changed in (False, True, ("use",)):
         with pytest.raises(cx.SessionError, match=r"request=\['cost'\]"):

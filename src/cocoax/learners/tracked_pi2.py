@@ -122,7 +122,12 @@ class TrackedPI2(AbstractLearner):
     def factored(self):
         return self.replays == 0
 
+    def check(self, problem):
+        if problem.has_policies:
+            raise LearnerError("Auto decides before a round is seen; to answer requests, use learners.AutoPrice()")
+
     def init(self, problem, *, key, horizon=None, start=None):
+        self.check(problem)
         domain, start = problem.domain, first_decision(problem, start)
         zero = jnp.zeros((), tree.dtype(start))
         of_vectors = _is_of_vectors(start)
