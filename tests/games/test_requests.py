@@ -152,6 +152,29 @@ def test_a_limit_holds_for_decisions_after_a_request():
     assert play(True, capped, rounds).violation()[:, 0].max() <= limit < free.max()
 
 
+@pytest.mark.parametrize("integral", [False, True])
+def test_known_values_leave_no_room_unused(integral):
+    """With the request known, the violation reaches its limit exactly, and no bound need be given."""
+    base = problem(True)
+    exact = cx.Problem(base.domain, base.loss, base.constraint, request=True, integral=integral)
+    rounds = {**DATA, "use": (BUDGET + DATA["use"]).at[:, 0].set(BUDGET)}
+    capped = learners.Capped(learners.DualMirrorDescent(1e-6), safe=jnp.eye(ARMS)[0], limit=1.0)
+    game = cx.play(exact, capped, rounds, key=KEY, keep_decisions=True)
+    free = cx.play(exact, learners.DualMirrorDescent(1e-6), rounds, key=KEY).violation()[:, 0]
+    violation = np.asarray(game.violation()[:, 0])
+    refused = np.asarray(game.decisions)[:, 0] == 1
+    assert free[-1] > 2 and violation.max() <= 1 + 1e-12
+    if integral:
+        assert np.isin(np.asarray(game.decisions), [0.0, 1.0]).all()
+        would = np.roll(violation, 1) + USE[range(ROUNDS), COST.argmin(axis=1)]
+        assert (would[refused & (COST.argmin(axis=1) > 0)] > 1).all() and refused.any()
+    else:
+        assert violation.max() > 1 - 1e-12
+    named = cx.Problem(base.domain, base.loss, base.constraint, request=("cost", "use"), integral=integral)
+    with pytest.raises(cx.ProblemError, match=r"^Capped needs an upper bound on the constraint values"):
+        cx.play(named, capped, rounds, key=KEY)
+
+
 def test_a_round_that_is_not_finite_is_named():
     rounds = {**DATA, "cost": DATA["cost"].at[7].set(jnp.nan)}
     with pytest.raises(cx.ProblemError, match="round 7: the loss is not finite"):

@@ -18,8 +18,13 @@ from cocoax.testing import check_dual, check_learner, check_primal, problems
 from cocoax.testing.learners import check_game, with_names_and_gradients
 from cocoax.testing.require import kinds
 
-# They answer requests: test_auto_price and test_mirror_descent check their contracts
-OF_REQUESTS = {learners.AutoPrice, learners.DualMirrorDescent, learners.RegularizedMirrorDescent}
+# They answer requests: test_auto_price, test_mirror_descent and test_budgeted check their contracts
+OF_REQUESTS = {
+    learners.AutoPrice,
+    learners.Budgeted,
+    learners.DualMirrorDescent,
+    learners.RegularizedMirrorDescent,
+}
 ROUNDS = 20  # as many as vmap must equal a loop for
 
 

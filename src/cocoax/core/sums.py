@@ -18,6 +18,17 @@ def compensated_add(total, lost, value):
     return new, (new - total) - value
 
 
+def exact_add(total, rest, value):
+    """(total + value, the new rest): their sum is total + rest + value, as if in twice the digits (Knuth's two-sum).
+
+    >>> exact_add(1e16, 0.0, 1.0)
+    (1e+16, 1.0)
+    """
+    new = total + value
+    part = new - total
+    return new, rest + ((total - (new - part)) + (value - part))
+
+
 def running_sum(values, axis):
     """Cumulative sum: in float64 on the host where values are known, compensated (Kahan) where they are traced.
 

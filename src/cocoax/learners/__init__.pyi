@@ -5,6 +5,7 @@ from .auto_price import AutoPrice as AutoPrice
 from .base import AbstractLearner as AbstractLearner
 from .base import Horizon as Horizon
 from .base import Outcome as Outcome
+from .budgeted import Budgeted as Budgeted
 from .capped import Capped as Capped
 from .certified import Certified as Certified
 from .drift import DPP as DPP

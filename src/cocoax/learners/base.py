@@ -123,6 +123,15 @@ class AbstractLearner(eqx.Module):
         """
 
     @property
+    def reserves(self) -> bool:
+        """Whether `reserve` does something."""
+        return False
+
+    def reserve(self, problem: Problem, state: Any, request: Round, decision: Point) -> Any:
+        """The state while this decision waits for its round: what it may come to is set aside."""
+        return state
+
+    @property
     def factored(self) -> bool:
         """Whether decisions may be factored matrices: the learner has vector arithmetic for them, and no other."""
         return False

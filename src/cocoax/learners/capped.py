@@ -37,12 +37,16 @@ class Capped(AbstractLearner):
     $g_t((1-a)s+ax) \le aG-(1-a)m$. The learner is told what was played. Its own guarantees are not those of the
     mixture: a tight limit costs regret.
 
+    With `Problem(request=True)` the values of g are known before the decision, so no bound is needed: a is the largest
+    with $V_i + (1-a)g_{t,i}(s) + ag_{t,i}(x) \le b_i$. Where decisions must be vertices (`integral`), a is 0 or 1.
+
     **Arguments:**
 
     - `learner`: one of `cocoax.learners`.
     - `safe`: a decision that keeps the constraints in every round.
     - `limit`: what the running sum of g may come to; one number, or one for each constraint.
-    - `bound`: G, an upper bound on all values of g; by default the `constraint_bound` of the problem's regularity.
+    - `bound`: G, an upper bound on all values of g; by default the `constraint_bound` of the problem's regularity. With
+      `request=True` it is not used.
     - `margin`: by how much the safe decision keeps the constraints. With a margin, room that was lost comes back.
 
     >>> import jax.numpy as jnp
@@ -64,15 +68,21 @@ class Capped(AbstractLearner):
         self.learner = check.instance(
             learner, AbstractLearner, LearnerError, "Capped needs one of cocoax.learners first"
         )
-        self.safe = jax.tree.map(_entries, check.listed(safe))
-        self.limit = _amounts(limit, "limit")
-        self.bound = None if bound is None else _amounts(bound, "bound")
-        self.margin = _amounts(margin, "margin")
+        self.safe = jax.tree.map(entries, check.listed(safe))
+        self.limit = amounts(limit, "limit")
+        self.bound = None if bound is None else amounts(bound, "bound")
+        self.margin = amounts(margin, "margin")
+
+    @property
+    def integral(self):
+        return self.learner.integral
 
     def check(self, problem):
+        if problem.integral and not problem.has_requests:
+            raise LearnerError("Capped mixes vertices, but Problem(integral=True) needs one vertex; leave out Capped")
         start = problem.domain.start()
         safe = as_point(self.safe, start, tree.dtype(start), "safe")
-        if not _contains(problem.domain, safe):
+        if not contains(problem.domain, safe):
             raise LearnerError("safe must lie in the domain; give a decision that keeps all constraints")
         self.learner.check(problem)
 
@@ -80,7 +90,8 @@ class Capped(AbstractLearner):
         inner = self.learner.init(problem, key=key, horizon=horizon, start=start)
         like = self.learner.decision(inner)
         safe = as_point(self.safe, like, tree.dtype(like), "safe")
-        zeros, bound = jnp.zeros(problem.constraints, tree.dtype(like)), self._bound(problem)
+        zeros = jnp.zeros(problem.constraints, tree.dtype(like))
+        bound = jnp.zeros(()) if problem.request is True else self._bound(problem)
         for name, amounts in (("limit", self.limit), ("bound", bound), ("margin", self.margin)):
             if amounts.shape not in ((), zeros.shape):
                 raise LearnerError(f"{name} must be one number or {zeros.size}, one for each constraint")
@@ -101,18 +112,27 @@ class Capped(AbstractLearner):
         return self._mixed(state, self.learner.decision(state.learner))
 
     def decide(self, problem, state, request):
-        return self._mixed(state, self.learner.decide(problem, state.learner, request))
+        decision = self.learner.decide(problem, state.learner, request)
+        if problem.request is not True:
+            return self._mixed(state, decision, whole=problem.integral)
+        own, safe = (problem.values(x, request)[1] for x in (decision, state.safe))
+        room = self.limit.astype(own.dtype) - state.violation + state.lost
+        rounding = 1 - 16 * jnp.finfo(own.dtype).eps
+        part = jnp.where(own > room, jnp.clip(rounding * tree.ratio(room - safe, own - safe), 0, 1), 1).min(initial=1)
+        return _mixture(state.safe, decision, part, problem.integral)
 
-    def _mixed(self, state, decision):
+    def _mixed(self, state, decision, whole=False):
         """As much of the learner's decision as there is room for; the rest is the safe one."""
         dtype = state.violation.dtype
         margin, limit = self.margin.astype(dtype), self.limit.astype(dtype)
         rounding = 1 - 16 * jnp.finfo(dtype).eps
         most = jnp.maximum(state.bound + margin, jnp.finfo(dtype).tiny)
         room = rounding * (limit - state.violation + margin) / most
-        return tree.mix(state.safe, decision, jnp.clip(room, 0, 1).min(initial=1))
+        return _mixture(state.safe, decision, jnp.clip(room, 0, 1).min(initial=1), whole)
 
     def observe(self, problem, state, round, *, played=None):
+        if played is None and problem.has_requests:
+            played = self.decide(problem, state, problem.request_of(round))
         played = point_played(played, self.decision(state))
         inner, outcome = self.learner.observe(problem, state.learner, round, played=played)
         violation, lost = compensated_add(state.violation, state.lost, outcome.constraint)
@@ -123,7 +143,12 @@ class Capped(AbstractLearner):
         return self.learner.rounds_left(state.learner)
 
 
-def _contains(domain, point) -> bool:
+def _mixture(safe, decision, part, whole: bool):
+    """(1 - part) safe + part decision; one of them, if it must be `whole`."""
+    return tree.where(part >= 1, decision, safe) if whole else tree.mix(safe, decision, part)
+
+
+def contains(domain, point) -> bool:
     """Whether the point lies in the domain; True where that cannot be told now."""
     try:
         inside = domain.contains(point)
@@ -132,14 +157,14 @@ def _contains(domain, point) -> bool:
     return tree.is_traced(inside) or bool(inside)
 
 
-def _entries(leaf):
+def entries(leaf):
     """A part of the safe decision."""
     if not (tree.is_traced(leaf) or np.isfinite(check.real(leaf, "safe", LearnerError)).all()):
         raise LearnerError(f"safe must be finite, got {check.described(leaf)}")
     return jnp.asarray(leaf)
 
 
-def _amounts(value, name):
+def amounts(value, name):
     """One number, or one for each constraint; all are at least 0."""
     if not tree.is_traced(value):
         numbers = check.real(value, name, LearnerError)

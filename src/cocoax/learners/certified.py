@@ -63,6 +63,14 @@ class Certified(AbstractLearner):
     def decide(self, problem, state, request):
         return self.learner.decide(problem, state.learner, request)
 
+    @property
+    def reserves(self):
+        return self.learner.reserves
+
+    def reserve(self, problem, state, request, decision):
+        reserved = self.learner.reserve(problem, state.learner, request, decision)
+        return CertifiedState(reserved, state.minorants, state.policy)
+
     def observe(self, problem, state, round, *, played=None):
         like = state.minorants.like
         point = self.decision(state) if played is None else as_point(played, like, tree.dtype(like), "played")

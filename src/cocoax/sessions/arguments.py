@@ -38,6 +38,13 @@ def late_settings(horizon, pending, copies, expires) -> dict:
     return {"pending": pending, "copies": copies, "expires": expires, "horizon": horizon}
 
 
+def one_copy(copies, pending) -> int | None:
+    """The only number of copies for learners whose late rounds share a budget."""
+    if copies not in (None, 1):
+        raise SessionError("late rounds share one budget, so one copy must take all decisions; give copies=1")
+    return 1 if pending else copies
+
+
 def first_states(problem, learner, key, state, horizon, start, copies) -> list:
     """The states of all copies: new ones, or those of `state`."""
     if state is not None:

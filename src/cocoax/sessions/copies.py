@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import CocoaxError, SessionError
 from . import packing
 from .schema import RoundSchema
-from .step import compiled_decision, compiled_step
+from .step import compiled_decision, compiled_reservation, compiled_step
 from .storage.database import checksum
 from .storage.events import DECIDED, SKIPPED, Event
 from .totals import RunningTotals
@@ -35,6 +35,7 @@ class LearnerCopies:
         self._structure = jax.tree.structure(states[0])
         self._step = compiled_step(structure, self._structure)
         self._decide = compiled_decision(structure, self._structure)
+        self._reserve = compiled_reservation(structure, self._structure) if learner.reserves else None
         self.request_schema: RoundSchema | None = None  # fixed by the first request
         self.states = [[jnp.asarray(leaf) for leaf in jax.tree.leaves(state)] for state in states]
         self.decisions = [jax.tree.map(jnp.asarray, learner.decision(state)) for state in states]
@@ -56,7 +57,10 @@ class LearnerCopies:
 
     def give(self, name: str, request: Any = None) -> Event:
         """Take a decision of the copy with the fewest pending tickets; with requests, the decision for this one."""
-        self.tickets = dict(self.live())
+        live = self.live()
+        for ticket in [ticket for name, ticket in self.tickets.items() if name not in live]:
+            self._give_up(ticket)
+        self.tickets = dict(live)
         busy = collections.Counter(ticket.which for ticket in self.tickets.values())
         which = min(range(len(self.states)), key=busy.__getitem__)
         decision, data, mark = self.decisions[which], None, None
@@ -69,7 +73,10 @@ class LearnerCopies:
 
     def _decision_for(self, which, request):
         try:
-            decision = self._decide(self._constants, self.states[which], request)
+            state = self.states[which]
+            for ticket in self.tickets.values():
+                state = self._reserved(state, ticket)
+            decision = self._decide(self._constants, state, request)
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
@@ -79,6 +86,16 @@ class LearnerCopies:
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(decision)):
             raise SessionError("the decision for this request is not finite, although its data are; correct it")
         return decision
+
+    def _reserved(self, state, ticket: Ticket):
+        """The state while this ticket is pending. Learners that reserve have one copy."""
+        if self._reserve is None:
+            return state
+        return self._reserve(self._constants, state, ticket.request, ticket.decision)
+
+    def _give_up(self, ticket: Ticket):
+        """What it reserved stays reserved: it may have been played all the same."""
+        self.states[ticket.which] = self._reserved(self.states[ticket.which], ticket)
 
     def observe(self, name: str | None, round, played) -> np.ndarray:
         """Learn from a round; returns its outcome (see `step.figures`). A refused round changes nothing."""
@@ -125,7 +142,7 @@ class LearnerCopies:
         return "a gradient, or the decision that it leads to, is not finite in this round; correct it or leave it out"
 
     def skip(self, name: str) -> Event:
-        del self.tickets[name]
+        self._give_up(self.tickets.pop(name))
         return Event(SKIPPED, name, None, None, None)
 
     def copy(self) -> "LearnerCopies":

@@ -20,7 +20,7 @@ from ..learners.base import AbstractLearner, Outcome
 from ..learners.certified import Certified
 from ..problem.problem import Problem, Round
 from . import packing
-from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, to_numpy
+from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, one_copy, to_numpy
 from .copies import LearnerCopies
 from .durable import DurableState
 from .guard import Guard
@@ -94,6 +94,8 @@ class Session:
         if not isinstance(certify, bool):
             raise SessionError(f"certify must be True or False, got {check.described(certify)}")
         learner = as_played(problem, learner, certify=certify)
+        if learner.reserves:
+            copies = one_copy(copies, pending)
         settings = {**late_settings(horizon, pending, copies, expires), "certify": certify or None}
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if not isinstance(keep_rounds, bool):

@@ -73,6 +73,19 @@ def compiled_decision(structure, of_state):
     return decision
 
 
+@functools.lru_cache(maxsize=256)
+def compiled_reservation(structure, of_state):
+    """`reserve(constants, state, request, decision)`, for a (problem, learner) and states of these structures."""
+
+    @jax.jit
+    def reserve(constants, leaves, request, decision):
+        problem, learner = jax.tree.unflatten(structure, constants)
+        reserved = learner.reserve(problem, jax.tree.unflatten(of_state, leaves), request, decision)
+        return _as_before(reserved, of_state, leaves)
+
+    return reserve
+
+
 def _as_before(state, of_state, leaves):
     """The leaves of a state, whose form must be that of the one before."""
     new, structure = jax.tree.flatten(state)
