@@ -18,12 +18,16 @@ from cocoax.testing import check_dual, check_learner, check_primal, problems
 from cocoax.testing.learners import check_game, with_names_and_gradients
 from cocoax.testing.require import kinds
 
-# They answer requests: test_auto_price, test_mirror_descent and test_budgeted check their contracts
+# They answer requests: test_auto_price, test_mirror_descent, test_budgeted and test_pacing check their contracts
 OF_REQUESTS = {
+    learners.AdaptivePacing,
     learners.AutoPrice,
     learners.Budgeted,
     learners.DualMirrorDescent,
+    learners.PIDPacing,
     learners.RegularizedMirrorDescent,
+    learners.Resolving,
+    learners.Throttling,
 }
 ROUNDS = 20  # as many as vmap must equal a loop for
 
