@@ -122,7 +122,7 @@ def _evaluate(domain, minorants, multiplier):
     """The lower bound at a multiplier, and the plane above it: the minorants at the vertex that attains it."""
     multiplier = jnp.asarray(multiplier)
     weights = jnp.concatenate([jnp.ones(1), multiplier])
-    vertex = domain.lmo(tree.combine(weights, minorants.sums.slope))
+    vertex = domain.lmo(tree.combine(weights, minorants.slope))
     return minorants.lower_bound(domain, multiplier), minorants.at(vertex.dense())
 
 

@@ -11,7 +11,8 @@ from jax.flatten_util import ravel_pytree
 from ..problem.kinks import replace_kinks
 from ..problem.linearity import is_constant
 from .chunks import batch_size, has_own_gradients, map_rounds
-from .search import Search
+from .objective import Compiled
+from .search import Evaluation, Search
 
 
 class Kinks(NamedTuple):
@@ -42,6 +43,32 @@ def kinks_of(search: Search) -> Kinks | None:
     known, least, typical, count = _inspect(problem, search.objective.rounds, search.oracle.like)
     fits = bool(known) and least >= 0 and typical > 0
     return Kinks(search, int(count), float(typical)) if fits else None
+
+
+class _Rest(eqx.Module):
+    """A loss without its |z|."""
+
+    loss: eqx.Module
+
+    def __call__(self, x, round):
+        return replace_kinks(self.loss, jnp.zeros_like, x, round)  # pyright: ignore
+
+
+def without_kinks(search: Search) -> Compiled:
+    """The functions without the |z| of the loss."""
+    return Compiled(search.objective.functions.with_loss(_Rest(search.objective.problem.loss)))
+
+
+def judge_kinked(search: Search, smooth: Compiled, rows, target, multiplier, y) -> Evaluation:
+    """Judge a point. The multipliers y of the |z|, |y| <= c, prove a lower bound, since <y, z> <= <c, |z|>."""
+    A, b, c = rows
+    y, rest = np.clip(y, -c, c), smooth.measure(target, multiplier)
+    loss, slope = rest.loss + y @ (A @ target + b), rest.slope + y @ A
+    search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
+    new = search.objective.measure(target, multiplier)
+    search.consider(new)
+    search.check()
+    return new
 
 
 def _values(loss, x, round):

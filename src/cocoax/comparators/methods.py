@@ -4,6 +4,7 @@ import numpy as np
 
 from .accelerated import Accelerated
 from .cones import cones_of
+from .dense import Dense
 from .epigraph import Epigraph
 from .kinks import kinks_of
 from .linear import solve_linear
@@ -16,10 +17,11 @@ from .simplicial import Simplicial
 from .smoothing import Smoothing
 from .solver import Solver
 from .structure import structure_of
+from .variables import variables_of
 
 _SMALL, _MEDIUM = 300, 3000  # entries for which a second-order method is quicker: with a projection, without
 _FEW = 10  # constraints
-_TINY, _TRIAL = 100, 1.0  # entries for which a cone program is tried at once; else after so many seconds of smoothing
+_TINY, _TRIAL = 100, 1.0  # entries for which a cone program is tried at once; else after so many seconds of first order
 _LIGHT = 3e8  # operations of a factorisation for which kinks are handed to a solver whole
 
 
@@ -64,6 +66,9 @@ def _kinks(search):
             smoothing.solve()
     if cones is not None and kinks.work(size) <= _LIGHT and not search.done:
         Epigraph(search, cones, kinks).solve()
+    variables = variables_of(search.oracle.domain)
+    if variables is not None and not search.done and min(size, kinks.number) <= _MEDIUM:
+        Dense(search, variables, kinks=kinks).solve()
     if smoothing is not None and not search.done:
         smoothing.patience = np.inf
         smoothing.solve()
@@ -81,7 +86,14 @@ def _first_order(search):
     if structure.linear and structure.affine and search.objective.count:
         solve_linear(search, structure)
     elif structure.affine and search.oracle.projects:
-        Accelerated(search, structure).solve()
+        variables = variables_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
+        accelerated = Accelerated(search, structure)
+        accelerated.patience = np.inf if variables is None else _TRIAL
+        accelerated.solve()
+        if variables is not None and not search.done:
+            Dense(search, variables, quadratic=structure.quadratic).solve()
+            accelerated.patience = np.inf
+            accelerated.solve()
 
 
 def _simplicial(search):

@@ -18,11 +18,12 @@ _STUCK = 8  # steps that do not narrow the gap
 _SUFFICIENT = 0.1
 _SHORTEST = 1e-12
 _NEGLIGIBLE = 1e-13  # of the largest curvature
-_MOST_FLOPS = 2e9  # of a factorisation
 
 
 class Newton:
     """`solve` returns when it is done or makes no more progress."""
+
+    most_flops: float = 2e9  # of a factorisation
 
     def __init__(self, search: Search, cones: Cones):
         self.search, self.cones, self.objective = search, cones, search.objective
@@ -43,7 +44,6 @@ class Newton:
             lowest, stuck = (gap, 0) if gap < 0.9 * lowest else (lowest, stuck + 1)
             if self.search.done or stuck >= _STUCK:
                 return
-            self.accuracy = max(0.01 * self.accuracy, 1e-13)
 
     def _model(self, x, multiplier):
         """The minimiser of the model, the multipliers of its constraints, and those of its cones; or None."""
@@ -73,6 +73,7 @@ class Newton:
             proof = np.nan_to_num(failure.args[1][: len(limits)], posinf=0.0)
             self.search.refute(x.point, x.constraint, jacobian, np.maximum(proof, 0.0) / norm)
             return None
+        self.accuracy = max(0.01 * self.accuracy, 1e-13)
         target = answer[:n]
         if self.search.oracle.projects:
             target = self.search.oracle.nearest(target)
@@ -92,7 +93,7 @@ class Newton:
             return None
         if np.abs(both[1] - both[0] * probe).max() <= 1e-12 * np.abs(both).max():
             return sparse.diags_array(both[0], format="csr")
-        if (n**3 / 3 > _MOST_FLOPS and not self.search.oracle.projects) or took * n / 64 > 0.5 * self.search.clock.left:
+        if n**3 / 3 > self.most_flops or took * n / 64 > 0.5 * self.search.clock.left:
             return None
         dense = self.smooth.products(point, multiplier, np.eye(n))
         dense = 0.5 * (dense + dense.T)
