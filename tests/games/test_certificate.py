@@ -74,6 +74,21 @@ def test_the_lowest_value_of_a_set_is_never_too_high():
     assert -0.25 - 1e-9 <= float(half.lowest(jnp.array([-1.0, 0.0]))) <= -0.25 + 1e-15
 
 
+@pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
+def test_a_guess_at_the_lowest_value_makes_no_proof_wrong(kind):
+    """Large matrices, by a factorisation: from good and bad vertices, and from nothing."""
+    ball, rng = cx.domains.NuclearNormBall((120, 110), 2.0), np.random.default_rng(0)
+    steep = np.outer(rng.normal(size=120), rng.normal(size=110)) + rng.normal(size=(120, 110))
+    lowest = jax.jit(lambda direction, guess: ball.lowest(direction, guess))
+    for matrix in (steep, rng.normal(size=(120, 110)), 1e-30 * steep, 1e15 * steep, 0 * steep):
+        direction = jnp.asarray(matrix, kind)
+        exact = -2 * np.linalg.svd(matrix, compute_uv=False)[0]
+        bad = ball.lmo(jnp.asarray(rng.normal(size=(120, 110)), kind))
+        for guess in (ball.lmo(direction), bad, None):
+            found = float(lowest(direction, guess))
+            assert exact * (1 + 2e-3) <= found <= exact * (1 - 100 * float(jnp.finfo(kind).eps))
+
+
 def test_it_is_exact_where_rounds_are_linear():
     """By an independent linear program."""
     problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.vdot(r["use"], x) - 0.4)

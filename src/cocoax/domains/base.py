@@ -180,8 +180,11 @@ class AbstractDomain(eqx.Module):
         """max <direction, v> over X. Its gradient is the vertex that attains it, ties included."""
         return _support(direction, self)
 
-    def lowest(self, direction: Point) -> Array:
-        """min <direction, x> over X, or a proven lower bound on it, up to rounding: whole proofs rest on it."""
+    def lowest(self, direction: Point, guess: Any = None) -> Array:
+        """min <direction, x> over X, or a proven lower bound on it, up to rounding: whole proofs rest on it.
+
+        `guess`, a vertex that should be good, can make it faster, never wrong.
+        """
         return self.lmo(direction).dot(direction)
 
     def project(self, x: Point) -> Point:

@@ -145,7 +145,7 @@ def _bound(domain, state, t, every):
     minorants = state.minorants
 
     def bound():
-        return minorants.regret_bound(domain, minorants.good_multiplier(domain))
+        return minorants.regret_bound(domain, *minorants.good_multiplier(domain))
 
     return jax.lax.cond((t + 1) % every == 0, bound, lambda: jnp.full_like(minorants.sums.loss, jnp.nan))
 

@@ -171,8 +171,8 @@ class Guarded(AbstractLearner):
         domain, minorants, kind = problem.domain, state.minorants, state.gradients.dtype
         p, q, c = (one.astype(kind) for one in (self.regret, self.violation, self.factor))
         most = c * domain.diameter(2).astype(kind) * state.gradients**p
-        multiplier = self._limited(problem, minorants, minorants.good_multiplier(domain), p)
-        is_good = minorants.regret_bound(domain, multiplier) <= most
+        multiplier, vertex = minorants.good_multiplier(domain)
+        is_good = minorants.regret_bound(domain, self._limited(problem, minorants, multiplier, p), vertex) <= most
         return is_good & jnp.all(minorants.violation <= c * state.values**q)
 
     def _limited(self, problem, minorants, multiplier, p):

@@ -13,6 +13,7 @@ from ..domains.base import AbstractDomain, Point
 from ..errors import ProblemError
 from .problem import Problem, Round
 
+_BATCH = 32  # rounds whose slopes are added up before they go into the sum: large arrays are then read half as often
 _MOST = 8.0  # times the mean multiplier
 _NARROWER = 4  # times, with one LMO each
 
@@ -41,7 +42,7 @@ class Minorants(eqx.Module):
     """
 
     sums: _Sums
-    lost: _Sums  # what rounding has taken from them
+    lost: _Sums  # what rounding has taken from them; of slopes also, with a minus, those of the last few rounds
     rounds: Int[Array, ""]
 
     @classmethod
@@ -57,10 +58,26 @@ class Minorants(eqx.Module):
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
         """After a round in which x was played, with this outcome (whose values count movement)."""
         offset, slope = tangents(problem, x, round)
-        added = _Sums(outcome.loss, offset, slope, outcome.multiplier, outcome.constraint)
-        pairs = jax.tree.map(compensated_add, self.sums, self.lost, added)
+        added = _Sums(outcome.loss, offset, None, outcome.multiplier, outcome.constraint)
+        small, small_lost = (eqx.tree_at(lambda s: s.slope, each, None) for each in (self.sums, self.lost))
+        pairs = jax.tree.map(compensated_add, small, small_lost, added)
         sums, lost = jax.tree.transpose(jax.tree.structure(added), jax.tree.structure((0, 0)), pairs)
+        slopes = tree.sub(self.lost.slope, slope)
+        (total, slopes), _ = jax.lax.while_loop(  # once or never
+            lambda state: state[1],
+            lambda state: (_settled(*state[0]), jnp.asarray(False)),
+            ((self.sums.slope, slopes), self.rounds % _BATCH == _BATCH - 1),
+        )
+        sums, lost = (
+            _Sums(each.loss, each.offset, slope, each.multiplier, each.constraint)
+            for each, slope in ((sums, total), (lost, slopes))
+        )
         return Minorants(sums, lost, self.rounds + 1)
+
+    @property
+    def slope(self) -> Point:
+        """The sum of all gradients."""
+        return tree.sub(self.sums.slope, self.lost.slope)
 
     def __add__(self, other: "Minorants") -> "Minorants":
         """Those of both together."""
@@ -86,33 +103,34 @@ class Minorants(eqx.Module):
         """The mean of the multipliers that were played."""
         return jnp.maximum(self.sums.multiplier / jnp.maximum(self.rounds, 1).astype(self.sums.loss.dtype), 0)
 
-    def lower_bound(self, domain: AbstractDomain, multiplier: Any) -> Float[Array, ""]:
-        """No feasible x has a total loss below this, for any multiplier."""
-        return self._lowest(domain, jnp.concatenate([jnp.ones_like(multiplier, shape=1), multiplier]))
+    def lower_bound(self, domain: AbstractDomain, multiplier: Any, guess: Any = None) -> Float[Array, ""]:
+        """No feasible x has a total loss below this, for any multiplier. `guess`: a vertex that may be the lowest."""
+        return self._lowest(domain, jnp.concatenate([jnp.ones_like(multiplier, shape=1), multiplier]), guess)
 
-    def regret_bound(self, domain: AbstractDomain, multiplier: Any) -> Float[Array, ""]:
+    def regret_bound(self, domain: AbstractDomain, multiplier: Any, guess: Any = None) -> Float[Array, ""]:
         """The regret against every feasible x is at most this, for any multiplier."""
-        return self.sums.loss - self.lower_bound(domain, multiplier)
+        return self.sums.loss - self.lower_bound(domain, multiplier, guess)
 
     def least_violation(self, domain: AbstractDomain, multiplier: Any) -> Float[Array, ""]:
         """<multiplier, sum_s g_s(x)> is at least this for all x in X: if it is positive, no x is feasible."""
         return self._lowest(domain, jnp.concatenate([jnp.zeros_like(multiplier, shape=1), multiplier]))
 
-    def good_multiplier(self, domain: AbstractDomain) -> Float[Array, " m"]:
-        """The best multiple of the mean multiplier that a few LMOs find, in compiled code.
+    def good_multiplier(self, domain: AbstractDomain) -> tuple[Float[Array, " m"], Any]:
+        """The best multiple of the mean multiplier that a few LMOs find, in compiled code; and a vertex for it.
 
         The lower bound is concave along it, and below the line that each vertex gives: the next multiple is where two
         lines meet, one rising and one falling.
         """
-        direction = self.mean_multiplier
+        direction, slopes = self.mean_multiplier, self.slope
+        of_loss = jax.tree.map(lambda leaf: leaf[0], slopes)
+        of_constraints = tree.combine(direction, jax.tree.map(lambda leaf: leaf[1:], slopes))
 
         def line(multiple, guess):
             """(height at 0, slope, value), and the vertex."""
-            weights = jnp.concatenate([jnp.ones_like(multiple, shape=1), multiple * direction])
-            vertex = domain.lmo(tree.combine(weights, self.sums.slope), guess)
-            heights = self.at(vertex.dense())
-            slope = direction @ heights[1:]
-            return (heights[0], slope, heights[0] + multiple * slope), vertex
+            vertex = domain.lmo(tree.add(of_loss, tree.scale(multiple, of_constraints)), guess)
+            height = self.sums.offset[0] + vertex.dot(of_loss)
+            slope = direction @ self.sums.offset[1:] + vertex.dot(of_constraints)
+            return (height, slope, height + multiple * slope), vertex
 
         def narrower(_, carry):
             rising, falling, best, guess = carry
@@ -128,14 +146,21 @@ class Minorants(eqx.Module):
         first, guess = line(zero, tree.astype(domain.vertex(), zero.dtype))
         last, guess = line(most, guess)
         best = tree.where(first[2] > last[2], (first[2], zero), (last[2], most))
-        return jax.lax.fori_loop(0, _NARROWER, narrower, (first, last, best, guess))[2][1] * direction
+        *_, (_, multiple), guess = jax.lax.fori_loop(0, _NARROWER, narrower, (first, last, best, guess))
+        return multiple * direction, guess
 
     def at(self, y: Point) -> Float[Array, " n"]:
         """The minorants of the loss and of the constraints at y."""
-        return self.sums.offset + jax.vmap(lambda slope: tree.dot(slope, y))(self.sums.slope)
+        return self.sums.offset + jax.vmap(lambda slope: tree.dot(slope, y))(self.slope)
 
-    def _lowest(self, domain, weights):
-        return weights @ self.sums.offset + domain.lowest(tree.combine(weights, self.sums.slope))
+    def _lowest(self, domain, weights, guess=None):
+        return weights @ self.sums.offset + domain.lowest(tree.combine(weights, self.slope), guess)
+
+
+def _settled(total, lost):
+    """The same pair, in which only rounding is left for the second."""
+    new = tree.sub(total, lost)
+    return new, tree.add(tree.sub(new, total), lost)
 
 
 def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n"], Point]:

@@ -96,7 +96,7 @@ class Intersection(AbstractDomain):
             )
             return _combination(simplex(self.domain, unit, rows, bound, basis, jnp.inf), length, units)
 
-    def lowest(self, direction):
+    def lowest(self, direction, guess: Any = None):
         vertex = self.lmo(direction)
         return vertex.dot(direction) - vertex.gap
 

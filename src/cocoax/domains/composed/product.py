@@ -45,8 +45,11 @@ class Product(AbstractDomain):
             return ProductVertex(self._map(lambda block, part: block.lmo(part), direction))
         return ProductVertex(self._map(lambda block, *parts: block.lmo(*parts), direction, guess.blocks))
 
-    def lowest(self, direction):
-        lowest = self._map(lambda block, part: block.lowest(part), direction)
+    def lowest(self, direction, guess: Any = None):
+        if guess is None:
+            lowest = self._map(lambda block, part: block.lowest(part), direction)
+        else:
+            lowest = self._map(lambda block, *parts: block.lowest(*parts), direction, guess.blocks)
         return functools.reduce(operator.add, jax.tree.leaves(lowest))
 
     def vertex(self):

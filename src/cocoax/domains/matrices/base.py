@@ -14,6 +14,8 @@ from ..arguments import as_shape
 from ..base import AbstractDomain
 from ..vectors.balls import rescale
 
+_ABOVE = 1e-3  # how far above the square of a guess a proof is tried
+
 
 class AbstractSpectral(AbstractDomain):
     """The matrices whose singular values, or eigenvalues, lie in a set S of vectors, in any order."""
@@ -41,7 +43,7 @@ class AbstractSpectral(AbstractDomain):
         """That of S: a change of x by so much changes its values by no more (von Neumann, 1937)."""
         return self.values.inradius()
 
-    def lowest(self, direction):
+    def lowest(self, direction, guess: Any = None):
         """By a full decomposition: the LMO of large matrices is not exact."""
         return self.values.lowest(self.spectrum(direction))
 
@@ -165,3 +167,18 @@ def as_method(method) -> str:
     if method not in ("auto", "power", "exact", "krylov"):
         raise DomainError(f"method must be 'auto', 'power', 'exact' or 'krylov', got {method!r}")
     return method
+
+
+def proven_norm(matrix, guess):
+    r"""A number that is hardly above a guess at the largest singular value, and whether it is proven to be no less.
+
+    If $sI - xx^\top$ has a Cholesky decomposition, no singular value of x is above $\sqrt s$.
+    """
+    size = jnp.max(jnp.abs(matrix))
+    size = jnp.where(size > 0, size, 1)
+    with jax.default_matmul_precision("highest"):
+        scaled, square = matrix / size, (1 + _ABOVE) * (guess / size) ** 2
+        gram = scaled @ scaled.T if scaled.shape[0] <= scaled.shape[1] else scaled.T @ scaled
+        factor = jnp.linalg.cholesky(square * jnp.eye(len(gram), dtype=gram.dtype) - gram)
+    rounding = 4 * len(gram) * float(jnp.finfo(gram.dtype).eps)
+    return size * jnp.sqrt((1 + rounding) * square), jnp.isfinite(factor[-1, -1])
