@@ -5,14 +5,15 @@ RUNTIME := .venv/runtime
 INSTALLED := .venv/installed
 
 TESTS ?=
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: run reproduce quick heavy test tests test-all lint hooks browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
-	$(BIN)/cocoax reproduce --quick --resume --out out/quick
+	$(BIN)/cocoax reproduce --quick --resume --out out/quick --workers $(WORKERS)
 
 reproduce: $(RUNTIME)  ## the paper's experiment, whole
-	$(BIN)/cocoax reproduce --resume
+	$(BIN)/cocoax reproduce --resume --workers $(WORKERS)
 
 quick: lint  ## lint, types, and one case of every test but the heavy ones; TESTS=tests/domains for a part
 	$(BIN)/python -m pytest --quick $(TESTS)
@@ -51,7 +52,7 @@ bench: $(INSTALLED)  ## all speeds on the CPU, as ratios; rewrites docs/benchmar
 
 $(RUNTIME): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab,cluster]"
 	touch $@
 
 $(INSTALLED): $(RUNTIME)

@@ -1,16 +1,13 @@
 """Tunes the arena's rivals on seeds that are never reported: rewrites src/cocoax/lab/arena/tuned.json.
 
-python -m benchmarks.tune_arena [--workers N] [--out FILE] [problem ...]
+python -m benchmarks.tune_arena [--workers N | --cluster tcp://head:8786] [--out FILE] [problem ...]
 
-Problems that are not named keep their numbers, so that the work can be done in parts. N processes (by default one) each
-tune some families on one problem at a time, with one thread each; polars is not needed.
+Problems that are not named keep their numbers, so that the work can be done in parts. A task tunes some families on one
+problem; tasks run as a study's do (docs/cluster.md): in this process, in N processes, or on the workers of a cluster.
 """
 
 import argparse
-import concurrent.futures
 import json
-import multiprocessing
-import os
 import sys
 import time
 from pathlib import Path
@@ -22,6 +19,8 @@ from cocoax.errors import CocoaxError
 from cocoax.lab.arena import tuning
 from cocoax.lab.arena.problems import ARENA, tuned_horizon
 from cocoax.lab.arena.rivals import FAMILIES
+from cocoax.lab.run import cluster as clusters
+from cocoax.lab.run.pools import completed, pool_of
 
 FILE = Path(tuning.__file__).with_name("tuned.json")
 SHIFTS = 2  # of a grid at whose end the best numbers lie
@@ -43,23 +42,15 @@ def main(arguments):
     dear = [(name, (family,)) for name in reversed(COARSE) if name in names for family in FAMILIES]  # dearest first
     tasks = dear + [(name, tuple(FAMILIES)) for name in names if name not in COARSE]
     found = {}
-    os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of the workers
-    spawn = multiprocessing.get_context("spawn")
-    cores, own = spawn.SimpleQueue(), sorted(os.sched_getaffinity(0))
-    for i in range(arguments.workers):
-        cores.put(own[i % len(own)])
-    with concurrent.futures.ProcessPoolExecutor(arguments.workers, spawn, stay_on, (cores,)) as workers:
-        running = {workers.submit(tune, *task): task[0] for task in tasks}
-        for done in concurrent.futures.as_completed(running):
-            results, report = done.result()
+    with clusters.started(arguments.workers, arguments.cluster) as client:
+        if (dask := client()) is not None and arguments.cluster is None:
+            clusters.alike(dask)
+        pool, waiting = pool_of(dask), iter(tasks)
+        for (name, _), future in completed(pool, lambda: next(waiting, None), lambda task: pool.call(tune, *task)):
+            results, report = future.result()
             print("\n".join(report), flush=True)
-            found[running[done]] = found.get(running[done], {}) | results
+            found[name] = found.get(name, {}) | results
             keep(found, arguments.out)  # what is done stays, should the rest be killed
-
-
-def stay_on(cores):
-    """Pin this process to a core, before JAX looks how many there are."""
-    os.sched_setaffinity(0, {cores.get()})
 
 
 def tune(name, families):
@@ -104,6 +95,7 @@ def keep(found, file):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", nargs="*", metavar="problem")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--cluster")
     parser.add_argument("--out", type=Path, default=FILE)
     main(parser.parse_args())

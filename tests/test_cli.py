@@ -4,17 +4,12 @@ import sys
 import textwrap
 from types import SimpleNamespace
 
-import jax
 import polars as pl
 import pytest
 
 import cocoax as cx
 from cocoax import cli
-from cocoax.lab import Study, catalogue, guarantees, paper
-from cocoax.lab.report import write as report
-from cocoax.lab.run import comparators, workers
-from cocoax.lab.run.workers import Stripe
-from cocoax.lab.sources import Drawn
+from cocoax.lab import catalogue, guarantees, paper
 
 RACE = """
 import functools
@@ -35,12 +30,6 @@ name = "Stay"
 name = "Blocks"
 primal = "OCG"
 """
-
-
-@pytest.fixture(autouse=True)
-def settings():
-    yield
-    jax.config.update("jax_threefry_gpu_kernel_lowering", False)
 
 
 @pytest.fixture
@@ -71,79 +60,6 @@ def test_python_and_toml_describe_the_same_race(run, tmp_path):
     assert len(tables[0]) == 12 and tables[0].equals(tables[1])
     refused(run("race", tmp_path / "race.py", "--out", out), "already holds results", "--resume")
     assert run("race", tmp_path / "race.toml", "--out", out, "--resume", "--quiet").status == 0
-
-
-WHERE = ("alone", "team")
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_processes_beside_an_accelerator_do_a_part_each(run, tmp_path, monkeypatch, lost):
-    """As beside a GPU, on the CPU: the table and the figures are those of one process, even if the helpers are lost."""
-    (tmp_path / "race.py").write_text(RACE.replace("[8, 20], range(3)", "[300, 700], range(12)"))
-    assert run("race", tmp_path / "race.py", "--out", tmp_path / "alone", "--quiet").status == 0
-    monkeypatch.setenv("JAX_ENABLE_X64", str(jax.config.read("jax_enable_x64")))
-    monkeypatch.setattr(workers, "_accelerator", lambda: True)
-    monkeypatch.setattr(workers, "_cores", lambda: range(16))
-    monkeypatch.setattr(workers, "_settle", lambda role: None)
-    monkeypatch.setattr(workers, "_PLAYING", 2)
-    monkeypatch.setattr(workers, "_COMPARING", 1)  # several share as tests/lab/test_study.py shows
-    if lost:
-        monkeypatch.setattr(sys, "executable", "false")
-        monkeypatch.setattr(comparators, "_PATIENCE", 0.2)
-    runs, run_study = [], Study.run
-
-    def counted(study, **options):
-        runs.append((options.get("share"), len(study.missing())))
-        return run_study(study, **options)
-
-    drawn, write = [], report.write_report
-    monkeypatch.setattr(Study, "run", counted)
-    monkeypatch.setattr(report, "write_report", lambda *a, **b: drawn.append(b["figures"]) or write(*a, **b))
-    if not lost:
-        monkeypatch.setattr(report, "write_figures", lambda *_: pytest.fail("the figures are another's"))
-        monkeypatch.setattr(Drawn, "comparator", lambda *_: pytest.fail("the comparators are another's"))
-    assert run("race", tmp_path / "race.py", "--out", tmp_path / "team", "--quiet").status == 0
-    assert drawn == [False]
-    assert runs == [((0, 2), 48), (None, 24 if lost else 0)]
-    alone, team = (pl.read_parquet(tmp_path / each / "table.parquet") for each in WHERE)
-    assert team.equals(alone)
-    alone, team = ({file.name: file.read_bytes() for file in (tmp_path / each / "figures").iterdir()} for each in WHERE)
-    assert team == alone and len(alone) == 4
-
-
-def test_those_who_compare_draw_a_part_of_the_figures_each(tmp_path, monkeypatch):
-    study = Study(
-        {"a": cx.problems.simplex, "b": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10], [0], tmp_path
-    )
-    drawn = []
-    monkeypatch.setattr(Study, "missing", lambda study: [])
-    monkeypatch.setattr(report, "draw_once", lambda: None)
-    monkeypatch.setattr(
-        report, "write_figures", lambda study, problems, slopes, kinds: drawn.append((*problems, *kinds))
-    )
-    for first in range(5):
-        workers._draw(study, None, Stripe(first, 5))
-    assert drawn == [("a", "rounds"), ("a", "horizons"), ("b", "rounds"), ("b", "horizons")]
-
-
-def test_short_games_use_a_kernel_for_random_numbers():
-    for longest in (1001, 1000):
-        study = Study({"a": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10, longest], [0])
-        workers._use_kernel_for_random_numbers(study)
-        assert jax.config.jax_threefry_gpu_kernel_lowering == (longest == 1000)  # type: ignore[attr-defined]
-
-
-def test_nobody_waits_for_ever_for_players(monkeypatch):
-    study = Study({"a": cx.problems.simplex}, {"stay": cx.learners.Stay()}, [10], [0])
-    monkeypatch.setattr(workers, "_PATIENCE", 0.2)
-    workers._wait_for(study, [SimpleNamespace(poll=lambda: None)])
-    assert study.missing()
-
-
-def test_helpers_are_not_for_users(run, tmp_path, monkeypatch):
-    (tmp_path / "race.py").write_text(RACE)
-    monkeypatch.delenv("COCOAX_PARENT", raising=False)
-    refused(run("race", tmp_path / "race.py", "--out", tmp_path / "out", "--helper", "play,0,1"), "leave it out")
 
 
 def test_reproduce_small(run, tmp_path, monkeypatch):

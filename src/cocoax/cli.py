@@ -17,7 +17,7 @@ except ModuleNotFoundError as missing:
     sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
 
 from .errors import CocoaxError, LabError
-from .lab.run import workers
+from .lab.run import cluster as clusters
 
 app = typer.Typer(
     add_completion=False,
@@ -28,7 +28,8 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the games that are already in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-Helper = Annotated[workers.Role | None, typer.Option(hidden=True, parser=workers.Role.of)]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine; beside a GPU most cores, else 1.")]
+Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, as tcp://head:8786.")]
 
 
 def main():
@@ -52,10 +53,11 @@ def reproduce(
     out: Out = Path("out/reproduce"),
     resume: Resume = False,
     quiet: Quiet = False,
-    helper: Helper = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
 ):
     """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
-    with _begun(out, resume, helper) as others:
+    with _begun(out, resume, workers, cluster) as client:
         from .lab import paper
 
         study = paper.reproduction(
@@ -66,7 +68,7 @@ def reproduce(
             seed=seed,
             quick=quick,
         )
-        _finish(study, quiet, helper, others, title="The paper's experiment", slopes=paper.slopes())
+        _finish(study, quiet, client, cluster, title="The paper's experiment", slopes=paper.slopes())
 
 
 @app.command()
@@ -82,36 +84,36 @@ def race(
     out: Annotated[Path | None, typer.Option(help="Folder of the results; out/race or out/arena by default.")] = None,
     resume: Resume = False,
     quiet: Quiet = False,
-    helper: Helper = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
 ):
     """Every learner of a file on every problem of it, against the same rounds; ends with a report.
 
     `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well.
     """
     if str(file) == "arena":
-        _race_arena(out or Path("out/arena"), resume, quiet, helper, problems, horizons, seeds)
+        _race_arena(out or Path("out/arena"), resume, quiet, workers, cluster, problems, horizons, seeds)
         return
     if (problems, horizons, seeds) != (None, None, None):
         raise LabError("--problems, --horizons and --seeds are for `cocoax race arena`; a file says them itself")
     out = out or Path("out/race")
-    with _begun(out, resume, helper) as others:
+    with _begun(out, resume, workers, cluster) as client:
         from .lab.files import study_from
 
-        _finish(study_from(file, out), quiet, helper, others, title=f"Race: {file.stem}")
+        _finish(study_from(file, out), quiet, client, cluster, title=f"Race: {file.stem}")
 
 
-def _race_arena(out, resume, quiet, helper, problems, horizons, seeds):
-    with _begun(out, resume, helper) as others:
+def _race_arena(out, resume, quiet, workers, cluster, problems, horizons, seeds):
+    with _begun(out, resume, workers, cluster) as client:
         from .lab import arena
 
         names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
         reported = range(arena.FIRST_SEED, arena.FIRST_SEED + (seeds or 10))
         study = arena.arena_study(out, seeds=reported, horizons=_numbers(horizons), names=names)
-        _finish(study, quiet, helper, others, title="The arena")
-    if helper is None:
-        text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
-        (out / "arena.md").write_text(text, "utf-8")
-        print(f"\n{text}")
+        _finish(study, quiet, client, cluster, title="The arena")
+    text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
+    (out / "arena.md").write_text(text, "utf-8")
+    print(f"\n{text}")
 
 
 @app.command()
@@ -184,43 +186,36 @@ def list_parts(
 
 
 @contextlib.contextmanager
-def _begun(out: Path, resume: bool, helper: workers.Role | None):
-    """JAX keeps what it compiles; results are not mixed with older ones unasked; other processes help."""
-    if not resume and helper is None and any((out / "store").glob("*.parquet")):
+def _begun(out: Path, resume: bool, workers: int | None, cluster: str | None):
+    """JAX keeps what it compiles; results are not mixed with older ones unasked; a cluster starts, if one is wanted."""
+    if not resume and any((out / "store").glob("*.parquet")):
         raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
-    # Decompositions of small matrices: threads of OpenBLAS would only wait for each other, and for a second process.
+    # Decompositions of small matrices: threads of OpenBLAS would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # processes share an accelerator
-    if helper is not None:
-        workers.begin_to_help(helper)
-    with workers.team() if helper is None else contextlib.nullcontext() as others:
+    with clusters.started(workers, cluster) as client:
         import jax
 
         if not getattr(jax.config, "jax_compilation_cache_dir", None):
             home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
             jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", workers.worth_keeping(helper))
-        yield others
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        yield client
 
 
-def _finish(study, quiet, helper, others, **options):
-    if helper is not None:
-        workers.help_with(study, helper, options.get("slopes"))
-        os._exit(0)  # at once: somebody waits
-    from .lab.report.write import (  # here, so that what it needs is not missed after all games
-        write_figures,
-        write_report,
-    )
+def _finish(study, quiet, client, cluster, **options):
+    from .lab.report.write import write_report  # here, so that what it needs is not missed after all games
 
     try:
-        others_draw = workers.run(study, quiet, others)
+        dask = client()
+        if dask is not None and cluster is None:
+            clusters.alike(dask, max(map(max, study.horizons.values())))
+        if dask is not None and not quiet:
+            print(f"cocoax: the dashboard is at {dask.dashboard_link}", file=sys.stderr)
+        study.run(quiet=quiet, client=dask)
+        page = write_report(study, command=shlex.join(["cocoax", *sys.argv[1:]]), client=dask, **options)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
-    command = shlex.join(["cocoax", *sys.argv[1:]])
-    page = write_report(study, command=command, figures=not others_draw, **options)
-    if others_draw and not others.has_drawn():
-        write_figures(study, study.sources, options.get("slopes"))
     print(page)
     if study.refused:
         reason = next(iter(study.refused.values()))

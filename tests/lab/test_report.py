@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import itertools
 import json
+import pickle
 import re
 import shutil
 import types
@@ -20,9 +21,10 @@ import scipy.stats
 
 import cocoax as cx
 from cocoax.lab import Study
+from cocoax.lab.report.data import ReportData
 from cocoax.lab.report.describe import describe, other_parameters
 from cocoax.lab.report.figures import draw_horizons, plot, styles
-from cocoax.lab.report.write import draw_once, write_figures, write_report
+from cocoax.lab.report.write import _images, write_report
 from cocoax.lab.results import statistics
 from cocoax.lab.results.rows import FIGURES
 from cocoax.lab.run.batch import Batch
@@ -403,18 +405,16 @@ def test_a_second_report_is_the_same_but_for_its_date(study, report):
     assert again == report and written() == before
 
 
-def test_figures_one_by_one_are_those_of_the_report(study, report, tmp_path, monkeypatch):
-    """Each computes what it shows and no more."""
-    drawn = {path.name: path.read_bytes() for path in (report.parent / "figures").iterdir()}
-    elsewhere = types.SimpleNamespace(**{**vars(study), "out": tmp_path, "_stored": study._stored})
-    slopes = {"DPP": (0.25, 0.5), "PDOGD, tuned": (0.5, 0.75)}
-    draw_once()
+def test_figures_one_by_one_are_those_of_the_report(study, report, monkeypatch):
+    """Each computes what it shows and no more; in another process too, so the data survive pickling."""
+    data = ReportData(study._stored(), styles(study.learners), RATES).of_problem("pacing")
     for kind, needless in (("rounds", "summary"), ("horizons", "over_rounds")):
         with monkeypatch.context() as patch:
             patch.setattr(statistics, needless, lambda *_: pytest.fail("not in this figure"))
-            write_figures(elsewhere, ["pacing"], slopes, kinds=[kind])  # type: ignore[arg-type]
-    found = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    assert found == {name: each for name, each in drawn.items() if name.startswith("pacing")} and len(found) == 4
+            found = _images(pickle.loads(pickle.dumps(data)), kind)
+        assert [form for form, _ in found] == ["png", "pdf"]
+        for form, content in found:
+            assert content == (report.parent / "figures" / f"pacing-{kind}.{form}").read_bytes()
 
 
 def test_bad_games_hostile_names_and_idle_constraints(study, tmp_path):
@@ -433,7 +433,7 @@ def test_bad_games_hostile_names_and_idle_constraints(study, tmp_path):
         violation_curve=pl.when(problem="pacing").then(curve.list.eval(0.0 * pl.element())).otherwise(curve),
     )
     altered = types.SimpleNamespace(
-        **{key: getattr(study, key) for key in ("sources", "horizons", "seeds", "tol")},
+        **{key: getattr(study, key) for key in ("sources", "horizons", "seeds", "tol", "played_on")},
         learners={name: study.learners["stay"], **study.learners},
         _stored=lambda: rows,
         out=tmp_path,

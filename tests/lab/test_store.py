@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import cocoax as cx
-from cocoax.lab.results.store import Store
+from cocoax.lab.results.store import Store, packed
 
 ROWS = pl.DataFrame({"key": ["a", "b"], "regret": [1.0, 2.0]})
 
@@ -19,7 +19,7 @@ def _flips(data, count):
 
 
 def test_every_flipped_bit_is_found(tmp_path):
-    Store(tmp_path / "store").append("game", ROWS)
+    Store(tmp_path / "store").append("game", packed(ROWS))
     (part,) = (tmp_path / "store").iterdir()
     data = part.read_bytes()
     for changed in _flips(data, 300):
@@ -32,21 +32,21 @@ def test_every_flipped_bit_is_found(tmp_path):
 
 def test_a_damaged_part_is_set_aside_and_computed_again(tmp_path):
     store = Store(tmp_path / "store")
-    store.append("game", ROWS)
-    store.append("game", pl.DataFrame({"key": ["c"], "regret": [3.0]}))
+    store.append("game", packed(ROWS))
+    store.append("game", packed(pl.DataFrame({"key": ["c"], "regret": [3.0]})))
     part = next(part for part in store._parts("game") if part.stat().st_size and b"c" in part.read_bytes())
     part.write_bytes(next(_flips(part.read_bytes(), 1)))
     again = Store(tmp_path / "store")
     with pytest.warns(UserWarning, match="set aside"):
         left = again.keys("game")
     assert left in ({"a", "b"}, {"c"}) and set(again.read("game")["key"]) == left
-    again.append("game", ROWS if "c" in left else pl.DataFrame({"key": ["c"], "regret": [3.0]}))
+    again.append("game", packed(ROWS if "c" in left else pl.DataFrame({"key": ["c"], "regret": [3.0]})))
     assert dict(Store(tmp_path / "store").read("game").sort("key").iter_rows()) == {"a": 1.0, "b": 2.0, "c": 3.0}
 
 
 def test_what_the_first_version_stored_is_damaged_in_one_sentence_only(tmp_path):
     """Its parts have no checksum: Polars may not notice, but it must not end the process."""
-    Store(tmp_path / "store").append("game", ROWS)
+    Store(tmp_path / "store").append("game", packed(ROWS))
     (part,) = (tmp_path / "store").iterdir()
     old, data = part.with_name(f"{cx.__version__}-game-{'0' * 32}.parquet"), part.read_bytes()
     part.rename(old)

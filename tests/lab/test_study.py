@@ -1,6 +1,5 @@
 """Studies: the same games as `play` plays, stored so that nothing is lost or repeated."""
 
-import errno
 import functools
 import os
 import shutil
@@ -8,11 +7,9 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from pathlib import Path
 
-import filelock
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,12 +22,11 @@ from cocoax.core.fingerprint import fingerprint
 from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study
 from cocoax.lab.results import rows, statistics
-from cocoax.lab.results.store import Store
-from cocoax.lab.run import batch, comparators, workers
+from cocoax.lab.results.store import Store, packed
+from cocoax.lab.run import batch
 from cocoax.lab.run.batch import capacity_of
 from cocoax.lab.run.progress import Reporter
-from cocoax.lab.run.workers import Stripe, device_lock
-from cocoax.lab.sources import Drawn, learner_key
+from cocoax.lab.sources import learner_key
 
 PROBLEM = functools.partial(cx.problems.simplex, n=4)
 LEARNERS = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "PDMFW": cx.learners.PDMFW()}
@@ -88,7 +84,7 @@ def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
         alone = small(horizons=horizons, learners=learners).run(quiet=True).table()
         before = batch._program.cache_info().misses
         monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
-        assert batch.calls([*horizons, 2000]) == [[2000], [31, 25, 20, 13, 9], [8, 3]]
+        assert batch.calls([*horizons, 2000], "gpu") == [[2000], [31, 25, 20, 13, 9], [8, 3]]
         together = small(horizons=horizons, learners=learners).run(quiet=True).table()
         assert batch._program.cache_info().misses == before + len(learners)
     assert alone["reason"].null_count() == together["reason"].null_count() == len(alone) == 84
@@ -96,113 +92,11 @@ def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
         np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
 
 
-def test_threads_have_the_settings_of_who_asks(monkeypatch):
-    stay = {"stay": LEARNERS["stay"]}
-    for setting, value in [(jax.enable_x64, True), (jax.enable_x64, False), (jax.default_prng_impl, "rbg")]:
-        with setting(value), monkeypatch.context() as patch:
-            alone = small(learners=stay).run(quiet=True).table()
-            patch.setattr(jax, "default_backend", lambda: "an accelerator")
-            beside = small(learners=stay).run(quiet=True).table()
-            np.testing.assert_allclose(beside["loss"], alone["loss"], rtol=1e-6)
-
-
-def test_a_part_that_cannot_be_made_is_told_beside_an_accelerator(monkeypatch):
-    monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
-
-    def make(key):
-        raise ValueError("no such instance")
-
-    with pytest.raises(cx.LabError, match="no such instance"):
-        small(problems={"bad": make}).run(quiet=True)
-    broken = cx.learners.Capped(cx.learners.Stay(), safe=2 * np.ones(4), limit=1.0, bound=1.0)
-    table = (
-        small(learners={"stay": LEARNERS["stay"], "broken": broken}, seeds=[0], horizons=[5]).run(quiet=True).table()
-    )
-    assert table["reason"].is_null().to_list() == [True, False]
-
-
-def test_processes_share_the_learners_and_the_seeds(tmp_path, finished, monkeypatch):
-    study = small(tmp_path)
-    for first in range(2):
-        study.compare(Stripe(first, 2))
-    found = study.store.keys("comparator")
-    assert len(found) == 6 and not study.store.keys("game")
-    study.run(quiet=True, share=Stripe(1, 2))
-    assert {game.learner for game in study.missing()} == {"stay", "PDMFW"}
-    study.run(quiet=True, share=Stripe(0, 2))
-    assert not study.missing() and study.store.keys("comparator") == found
-    assert study.table().equals(finished.table())
-
-    monkeypatch.setattr(comparators, "_PATIENCE", 0.2)  # where nobody compares, one does it oneself
-    alone = small(tmp_path / "alone", learners={"stay": LEARNERS["stay"]}).run(quiet=True, share=Stripe(0, 1))
-    assert alone.table().equals(finished.table().filter(pl.col("learner") == "stay"))
-
-
-def test_processes_play_one_at_a_time(tmp_path):
-    """Whoever shares the work waits; a study alone does not."""
-    learners = {"stay": LEARNERS["stay"]}
-    shared = small(tmp_path, learners=learners)
-    shared.compare(Stripe(0, 1))
-    with device_lock(tmp_path):
-        other = threading.Thread(target=shared.run, kwargs={"quiet": True, "share": Stripe(0, 1)})
-        other.start()
-        small(tmp_path / "alone", learners=learners).run(quiet=True)
-        other.join(1.0)
-        assert other.is_alive() and len(shared.missing()) == 6
-    other.join(60.0)
-    assert not other.is_alive() and not shared.missing()
-
-
-def test_nobody_waits_for_ever_for_the_device(tmp_path, monkeypatch):
-    """A lock that is held, a folder in its place, a file system without locks."""
-    monkeypatch.setattr(workers, "_LOCK_PATIENCE", 0.1)
-    with device_lock(tmp_path), device_lock(tmp_path):
-        pass
-    (tmp_path / "unlockable" / ".device-lock").mkdir(parents=True)
-    with device_lock(tmp_path / "unlockable"):
-        pass
-
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", refuse)
-    monkeypatch.setattr(workers, "_LOCK_PATIENCE", 60.0)
-    began = time.monotonic()
-    with device_lock(tmp_path):
-        assert time.monotonic() - began < 30
-
-
-def test_the_lock_of_a_dead_process_is_free(tmp_path):
-    code = """if True:
-        import pathlib, sys
-        from cocoax.lab.run.workers import device_lock
-        with device_lock(pathlib.Path(sys.argv[1])):
-            print()
-            input()
-    """
-    pipe = subprocess.PIPE
-    holder = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdin=pipe, stdout=pipe, text=True)
-    with holder:
-        assert holder.stdout is not None and holder.stdout.readline() == "\n"
-        assert not device_is_free(tmp_path)
-        holder.kill()
-        holder.wait()
-    assert device_is_free(tmp_path)
-
-
-def device_is_free(folder):
-    try:
-        with filelock.FileLock(folder / ".device-lock", timeout=0):
-            return True
-    except filelock.Timeout:
-        return False
-
-
 def test_games_but_not_comparators_depend_on_the_device():
     here, there = small(), small()
     there.device = "another"
     assert not {game.key for game in here.plan} & {game.key for game in there.plan}
-    assert here._comparator_keys("simplex", [0], [8]) == there._comparator_keys("simplex", [0], [8])
+    assert here.comparator_keys("simplex", [0], [8]) == there.comparator_keys("simplex", [0], [8])
 
 
 def test_one_compilation_serves_all_horizons():
@@ -367,13 +261,26 @@ def test_a_full_disk_is_said_and_leaves_nothing_half(tmp_path, monkeypatch):
 
 
 def test_progress_in_plain_logs(capsys, monkeypatch):
+    """The first batch of a lane compiles, which is not taken for the speed of its rounds."""
     monkeypatch.setattr("cocoax.lab.run.progress._SECONDS", 0)
-    with Reporter(10) as reporter:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    with Reporter(1000, 2) as reporter:
         reporter.now("first")
-        reporter.advance(5)
+        clock[0] = 11.0  # seconds: 10 of compilation, then 1 for a tenth of the rounds
+        reporter.advance("lane 1", 100, 2, 11.0, 1.0)
         reporter.now("second")
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "  0%, unknown time left: first" and lines[1].startswith(" 50%, 0 s left: second")
+        reporter.advance("lane 1", 400, 8, 4.0, 4.0)
+        clock[0] = 15.0
+        reporter.now("third")
+        clock[0] = 16.0
+        reporter.say("the worker a is gone")
+    assert capsys.readouterr().err.splitlines() == [
+        "  0%, 0 batches, 0 games a second, unknown time left: first",
+        " 10%, 1 batches, 0.182 games a second, 19 s left: second",
+        " 50%, 2 batches, 0.667 games a second, 15 s left: third",
+        "the worker a is gone",
+    ]
 
 
 def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
@@ -381,7 +288,7 @@ def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
     played = []
     append = Store.append
     monkeypatch.setattr(
-        Store, "append", lambda self, kind, rows: (played.append((kind, len(rows))), append(self, kind, rows))
+        Store, "append", lambda self, kind, batch: (played.append((kind, len(batch.rows()))), append(self, kind, batch))
     )
     study = small(tmp_path).run(quiet=True)
     assert {kind: sum(n for k, n in played if k == kind) for kind in ("game", "comparator")} == {
@@ -506,21 +413,10 @@ def test_stores_that_cannot_be_used(tmp_path):
 
 def test_rows_are_read_once_each_whatever_their_columns(tmp_path):
     store = Store(tmp_path / "a[1]*")
-    store.append("game", pl.DataFrame({"key": ["a", "b"], "x": [1.0, 2.0]}))
-    store.append("game", pl.DataFrame({"key": ["b", "c"], "x": [2.0, 3.0]}))
+    store.append("game", packed(pl.DataFrame({"key": ["a", "b"], "x": [1.0, 2.0]})))
+    store.append("game", packed(pl.DataFrame({"key": ["b", "c"], "x": [2.0, 3.0]})))
     assert dict(store.read("game").sort("key").iter_rows()) == {"a": 1, "b": 2, "c": 3}
-    store.append("game", pl.DataFrame({"key": ["d"], "y": [4]}))
+    store.append("game", packed(pl.DataFrame({"key": ["d"], "y": [4]})))
     found = store.read("game").sort("key")
     assert found["key"].to_list() == ["a", "b", "c", "d"] and found["y"].to_list() == [None, None, None, 4]
     assert store.keys("game") == {"a", "b", "c", "d"}
-
-
-def test_what_is_compiled_ahead_is_what_is_played():
-    """Also where a problem holds numbers without a type of their own."""
-    loss = jax.tree_util.Partial(lambda weight, x, r: weight * jnp.vdot(r, x), jnp.asarray(0.5))
-    drawn = Drawn(cx.Problem(cx.domains.ProbabilitySimplex(3), loss), jnp.ones((10, 3)), None)
-    assert any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(drawn))
-    batch._program.cache_clear()
-    batch.traced_for(drawn, 2, LEARNERS["stay"], [8])()
-    batch.Batch([drawn, drawn], [0, 1]).play(LEARNERS["stay"], 8)
-    assert batch._program.cache_info().currsize == 1

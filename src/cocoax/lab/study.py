@@ -1,6 +1,5 @@
 """Many games: every learner on every problem, against the same rounds."""
 
-import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,14 +14,12 @@ from ..core import check
 from ..core.fingerprint import fingerprint
 from ..errors import LabError
 from ..learners.base import AbstractLearner
-from .arguments import by_name, error_text, naming_problem, of_problem, whole_numbers
+from .arguments import by_name, of_problem, whole_numbers
 from .results import rows
 from .results.store import Memory, Store, together
-from .run.batch import calls
-from .run.comparators import comparators, wait_for
-from .run.prefetch import Planned, parts, prefetch
-from .run.progress import Reporter
-from .run.workers import Stripe, device_lock
+from .run.engine import run
+from .run.pools import pool_of
+from .run.tasks import Planned
 from .sources import as_source
 
 
@@ -75,13 +72,17 @@ class Study:
         self.tol = tol
         self.out = None if out is None else Path(out)
         self.store = Memory() if out is None else Store(Path(out) / "store")
-        self._shared = False  # whether other processes play too, one at a time, and others find the comparators
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
 
     @functools.cached_property
     def device(self) -> str:
         """The kind of device that plays."""
         return jax.default_backend()
+
+    @functools.cached_property
+    def played_on(self) -> str:
+        """The device and its host, in words."""
+        return pool_of().facts["kind"]
 
     @functools.cached_property
     def plan(self) -> list[Planned]:
@@ -108,33 +109,20 @@ class Study:
         stored = self.store.keys("game")
         return [game for game in self.plan if game.key not in stored]
 
-    def run(self, *, quiet: bool = False, backwards: bool = False, share: Stripe | None = None) -> "Study":
-        """Play what is not stored yet. Two processes, one of them `backwards`, meet in the middle.
+    def run(self, *, quiet: bool = False, client: Any = None, executor: Any = None) -> "Study":
+        """Play what is not stored yet: in this process, or elsewhere (docs/cluster.md). The results are the same.
 
-        With a `share`, only the games of some learners, in turn with other processes, while still others find
-        comparators with `compare`.
+        **Arguments:**
+
+        - `quiet`: no progress.
+        - `client`: of a Dask cluster, whose workers play.
+        - `executor`: anything with `submit`, such as an executor of concurrent.futures, submitit or executorlib.
         """
-        missing = self.missing()[:: -1 if backwards else 1]
-        if share is not None:
-            missing = [game for game in missing if game.learner in share.of(self.learners)]
-        self._shared = share is not None
-        with Reporter(sum(game.horizon for game in missing), quiet) as reporter:
-            for part in prefetch(parts(self, missing, reporter)):
-                self._run_part(part, reporter)
+        pool = pool_of(client, executor)
+        self.device, self.played_on = pool.facts["device"], pool.facts["kind"]
+        self.__dict__.pop("plan", None)
+        run(self, pool, quiet)
         return self
-
-    def compare(self, share: Stripe) -> None:
-        """Find comparators for some seeds, and play nothing.
-
-        Each process begins with another horizon, so that most programs are compiled by another process.
-        """
-        for name, source in self.sources.items():
-            with naming_problem(name):
-                drawn = {seed: source.draw(seed, max(self.horizons[name])) for seed in share.of(self.seeds)}
-            horizons = self.horizons[name]
-            first = share.first * len(horizons) // share.step
-            keys = self._comparator_keys(name, drawn, horizons[first:] + horizons[:first])
-            self._comparators(name, drawn, keys, Reporter(0, quiet=True))
 
     def table(self) -> pl.DataFrame:
         """One row for each game that was played, with the figures of its last round; the order is always the same."""
@@ -167,63 +155,7 @@ class Study:
         random = jax.config.jax_default_prng_impl, jax.config.jax_threefry_partitionable  # pyright: ignore
         return fingerprint(__version__, jax.__version__, random, str(jnp.result_type(float)), self.tol, *parts)
 
-    def _run_part(self, part, reporter):
-        """Games are stored as soon as their comparators are there: other processes may still compute them."""
-        horizons = list(dict.fromkeys(T for keys in part.keys.values() for T in keys))
-        wanted = self._comparator_keys(part.problem, part.drawn, horizons)
-        best, waiting = {}, []  # comparators, and games that wait for theirs
-
-        def find(available):
-            missing = {which: key for which, key in wanted.items() if which not in best and key in available}
-            best.update(self._comparators(part.problem, part.drawn, missing, reporter))
-
-        for learner, seeds in part.order:
-            for played in self._played(part.problem, learner, part.keys[learner, seeds], part.stacked(seeds), reporter):
-                find(self.store.keys("comparator") if self._shared else set(wanted.values()))
-                waiting = self._keep(waiting + played, best)
-        if waiting:
-            wait_for(self.store, set(wanted.values()))
-            find(set(wanted.values()))
-            self._keep(waiting, best)
-
-    def _played(self, name, learner, keys, batch, reporter):
-        """One call at a time: on CPUs, two programs that run at once can deadlock."""
-        for horizons in calls(list(keys)):
-            reporter.now(f"{name}: {learner}, T = {', '.join(map(str, horizons))}")
-            reporter.advance(sum(T * len(keys[T]) for T in horizons))
-            wanted = {key for T in horizons for key in keys[T].values()}
-            if self.store.keys("game") >= wanted:  # by another process
-                continue
-            try:
-                records = batch.play_together(self.learner(learner, name), horizons, self._device_lock)
-            except Exception as error:  # of this learner or problem: the others go on
-                self.refused |= dict.fromkeys(wanted, error_text(error))
-                continue
-            yield [(T, keys[T], record) for T, record in zip(horizons, records)]
-
-    def _device_lock(self):
-        return device_lock(self.out) if self._shared and self.out is not None else contextlib.nullcontext()
-
-    def _keep(self, played, best):
-        """Store games whose comparators are there; returns the others."""
-        ready, others = [], []
-        for T, keys, record in played:
-            if all((seed, T) in best for seed in keys):
-                ready.append(rows.game_rows(keys.values(), record, [best[seed, T] for seed in keys]))
-            else:
-                others.append((T, keys, record))
-        if ready:
-            self.store.append("game", pl.concat(ready))
-        return others
-
-    def _comparator_keys(self, name, seeds, horizons):
-        key = self._key("comparator", self.sources[name])
-        return {(seed, T): f"{key}-{T}-{seed}" for T in horizons for seed in seeds}
-
-    def _comparators(self, name, drawn, keys, reporter):
-        """By seed and horizon, from the store where possible."""
-
-        def report(horizon):
-            reporter.now(f"{name}: best decision in hindsight, T = {horizon}")
-
-        return comparators(self.store, keys, drawn, self.tol, report)
+    def comparator_keys(self, problem: str, seeds: Sequence[int], horizons: Sequence[int]) -> dict[int, dict[int, str]]:
+        """The keys of comparators in the store, by horizon and seed."""
+        key = self._key("comparator", self.sources[problem])
+        return {T: {seed: f"{key}-{T}-{seed}" for seed in seeds} for T in horizons}

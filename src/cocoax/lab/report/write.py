@@ -5,22 +5,20 @@ import datetime
 import gc
 import importlib.metadata
 import io
-import os
 import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
-import polars as pl
 
 from ... import __version__
 from ...core.files import write_file
 from ...errors import LabError
-from ..results import statistics
+from ..run.pools import pool_of
 from .data import ReportData
 from .describe import learner_facts
 from .figures import Rates, draw_horizons, draw_rounds, image_files, styles
@@ -41,7 +39,8 @@ def write_report(
     command: str | None = None,
     slopes: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
-    figures: bool = True,
+    client: Any = None,
+    executor: Any = None,
 ) -> Path:
     """Write a page, tables and figures of the games that were played into the study's folder; returns the page's path.
 
@@ -52,16 +51,23 @@ def write_report(
     - `slopes`: by the learners' names, exponents of T from a theorem: that of regret, or a tuple that begins with those
       of regret and violation, such as `theory.rates` returns.
     - `notes`: paragraphs to put below the title.
-    - `figures`: whether to draw figures for papers too.
+    - `client`, `executor`: as in `Study.run`; figures and statistics of many problems are then made elsewhere.
     """
     assert study.out is not None  # Study.report sees to it
-    data = _report_data(study, slopes)
+    pool, addresses = pool_of(client, executor), _addresses(study.sources)
+    data = ReportData(study._stored(), styles(study.learners), _rates(slopes or {}, study.learners))
     by_problem = {name: data.of_problem(name) for name in study.sources}
     learners = learner_facts(study.learners)
-    sections = [
-        section(name, address, by_problem[name], marked=[one.name for one in learners if one.is_marked(name)])
-        for name, address in _addresses(study.sources).items()
+    figures = {
+        f"{addresses[name]}-{kind}": pool.call(_images, of_problem, kind)
+        for name, of_problem in by_problem.items()
+        for kind in KINDS
+    }
+    writing = [
+        pool.call(section, name, addresses[name], of_problem, [one.name for one in learners if one.is_marked(name)])
+        for name, of_problem in by_problem.items()
     ]
+    sections = [future.result() for future in writing]
     text = render(
         title=title or "A comparison of learners",
         notes=notes,
@@ -72,37 +78,14 @@ def write_report(
         command=command or shlex.join(sys.argv),
         origin=_origin(study),
     )
-    if figures:
-        _write_figures(study, by_problem, KINDS)
+    for name, images in figures.items():
+        for form, content in images.result():
+            _write(study.out / "figures" / f"{name}.{form}", content)
     data.table.write_parquet(parquet := io.BytesIO())
     _write(study.out / "table.parquet", parquet.getvalue())
     _write(study.out / "table.csv", data.table.write_csv().encode())
     _write(study.out / "table.tex", latex(by_problem).encode())
     return _write(study.out / "report.html", text.encode())
-
-
-def write_figures(
-    study: "Study", problems: Iterable[str], slopes: Mapping[str, Any] | None = None, kinds: Sequence[str] = KINDS
-) -> None:
-    """Write some of the figures that `write_report` writes, so that several processes can share the work."""
-    data = _report_data(study, slopes)
-    _write_figures(study, {name: data.of_problem(name) for name in problems}, kinds)
-
-
-def load() -> None:
-    """Import what a report needs: a process can do so while others still play."""
-    statistics.half_width(1.0, 2)
-
-
-def draw_once() -> None:
-    """Draw a figure that nobody sees, so that the next one takes half as long."""
-    names = [f"{figure}_{part}" for figure in ("regret", "violation") for part in ("mean", "low", "high")]
-    ends = {"learner": ["any", "any"], "horizon": [1, 1000], **{name: [1e-3, 1e3] for name in names}}
-    list(image_files(draw_horizons(pl.DataFrame(ends), styles(["any"]), {"regret": {}, "violation": {}})))
-
-
-def _report_data(study, slopes) -> ReportData:
-    return ReportData(study._stored(), styles(study.learners), _rates(slopes or {}, study.learners))
 
 
 def _rates(slopes, learners) -> Rates:
@@ -142,14 +125,13 @@ def _counts(study) -> dict[str, int]:
 
 def _origin(study) -> dict[str, str]:
     """How the games were made, by the names that the page shows."""
-    device = jax.devices()[0]
     horizons = {name: ", ".join(map(str, of_problem)) for name, of_problem in study.horizons.items()}
     same = len(set(horizons.values())) == 1
     return {
         "cocoax": __version__,
         "jax, jaxlib": f"{jax.__version__}, {importlib.metadata.version('jaxlib')}",
         "Python": platform.python_version(),
-        "device": f"{device.platform}: {device.device_kind}, {os.cpu_count()} CPU cores, {platform.platform()}",
+        "device": study.played_on,
         "floats": "float64" if jax.config.read("jax_enable_x64") else "float32",
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seeds": ", ".join(map(str, study.seeds)),
@@ -160,13 +142,15 @@ def _origin(study) -> dict[str, str]:
     }
 
 
-def _write_figures(study, problems: Mapping[str, ReportData], kinds):
-    addresses = _addresses(study.sources)
-    for name, data in problems.items():
-        with _without_garbage_collection():
-            for kind, figure in _figures(data, kinds):
-                for form, content in image_files(figure):
-                    _write(study.out / "figures" / f"{addresses[name]}-{kind}.{form}", content)
+def _images(data: ReportData, kind: str) -> list[tuple[str, bytes]]:
+    """A figure of one problem, by format; nothing if it would be empty."""
+    horizons = data.played["horizon"].n_unique()
+    if horizons < (2 if kind == "horizons" else 1):
+        return []
+    with _without_garbage_collection():
+        if kind == "rounds":
+            return list(image_files(draw_rounds(data.curves, data.looks, constrained=data.constrained)))
+        return list(image_files(draw_horizons(data.summary, data.looks, data.rates, constrained=data.constrained)))
 
 
 @contextlib.contextmanager
@@ -179,15 +163,6 @@ def _without_garbage_collection():
     finally:
         if was_on:
             gc.enable()
-
-
-def _figures(data: ReportData, kinds) -> Iterator[tuple[str, Any]]:
-    """The figures of one problem, without those that would be empty."""
-    horizons = data.played["horizon"].n_unique()
-    if "rounds" in kinds and horizons:
-        yield "rounds", draw_rounds(data.curves, data.looks, constrained=data.constrained)
-    if "horizons" in kinds and horizons > 1:
-        yield "horizons", draw_horizons(data.summary, data.looks, data.rates, constrained=data.constrained)
 
 
 def _write(path: Path, content: bytes) -> Path:

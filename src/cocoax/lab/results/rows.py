@@ -1,12 +1,13 @@
 """What is kept of a game and of its comparator: figures of the last round, and curves of some rounds."""
 
+from typing import NamedTuple
+
 import jax
 import numpy as np
 import polars as pl
 
 from ...comparators.comparator import Comparator
 from ...games.game import Game
-from ..run.batch import Played
 
 MARKS = 60  # rounds that a curve keeps at most
 GAME = ["problem", "learner", "horizon", "seed"]
@@ -26,6 +27,13 @@ FIGURES = [
     "bad_round",
     "reason",
 ]
+
+
+class Played(NamedTuple):
+    """Games of one call, and what they took."""
+
+    games: Game  # NumPy arrays with a leading axis of games; losses, constraints and multipliers in float64
+    seconds: float  # a game and round, without compilation
 
 
 def marks(horizon: int) -> np.ndarray:

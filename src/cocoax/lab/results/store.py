@@ -11,6 +11,7 @@ import re
 import uuid
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -20,6 +21,27 @@ from ...errors import LabError
 
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 _CHECKSUM = re.compile(r"-[0-9a-f]{32}-([0-9a-f]{32})\.parquet")  # parts of the first version have none
+
+
+class Packed(NamedTuple):
+    """Rows as the bytes of a Parquet file, and the checksum of these."""
+
+    data: bytes
+    checksum: str
+
+    def is_whole(self) -> bool:
+        """Whether the bytes are those that were packed."""
+        return _checksum(self.data) == self.checksum
+
+    def rows(self) -> pl.DataFrame:
+        return pl.read_parquet(io.BytesIO(self.data))
+
+
+def packed(rows: pl.DataFrame) -> Packed:
+    """Rows as they are stored."""
+    buffer = io.BytesIO()
+    rows.write_parquet(buffer, compression="zstd")
+    return Packed(buffer.getvalue(), _checksum(buffer.getvalue()))
 
 
 class _Damaged(LabError):
@@ -45,14 +67,11 @@ class Store:
                     f"{self.folder} holds results of cocoax {other}, this is {__version__}; give another folder"
                 )
 
-    def append(self, kind: str, rows: pl.DataFrame):
-        """Store rows; they are durable when this returns."""
-        buffer = io.BytesIO()
-        rows.write_parquet(buffer, compression="zstd")
-        data = buffer.getvalue()
-        path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}-{_checksum(data)}.parquet"
+    def append(self, kind: str, batch: "Packed"):
+        """Store a batch; it is durable when this returns."""
+        path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}-{batch.checksum}.parquet"
         try:
-            write_file(path, data)
+            write_file(path, batch.data)
         except OSError as error:
             raise LabError(f"cannot write {path}: {error.strerror}; what was stored before is safe") from None
 
@@ -118,8 +137,8 @@ class Memory:
     def __init__(self):
         self.parts: dict[str, list[pl.DataFrame]] = {}
 
-    def append(self, kind, rows):
-        self.parts.setdefault(kind, []).append(rows)
+    def append(self, kind, batch):
+        self.parts.setdefault(kind, []).append(batch.rows())
 
     def read(self, kind):
         return together(self.parts.get(kind, []))

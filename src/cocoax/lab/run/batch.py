@@ -3,10 +3,9 @@
 import contextlib
 import functools
 import itertools
-import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,21 +16,15 @@ from ...games.game import Game
 from ...games.movement import as_played
 from ...games.state import begin
 from ...learners.base import AbstractLearner, Horizon, Outcome
+from ..results.rows import Played
 from ..sources import Drawn, learner_key
 from .devices import by_device, placed, spread
 
 _MOST_BYTES = 2**32  # of the rounds of one call
-_SHARES = 16  # of an accelerator's memory: processes use it at a time, and each has what comes next there too
+_SHARES = 16  # of an accelerator's memory: several processes use it
 _TOGETHER = 5  # horizons in one call on accelerators
 SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
-_COMPILED_SOON = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
-
-
-class Played(NamedTuple):
-    """Games of one call, and what they took."""
-
-    games: Game  # NumPy arrays with a leading axis of games; losses, constraints and multipliers in float64
-    seconds: float  # a game and round, without compilation
+_COMPILED_SOON: dict[str, str | bool] = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
 
 def capacity_of(horizon: int) -> int:
@@ -45,22 +38,27 @@ def _power_of_ten(number, at_least):
     return at_least
 
 
-def chunk_size(drawn: Drawn, horizon: int) -> int:
+def most_bytes() -> int:
+    """Of the rounds of one call in this process."""
+    memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", _SHARES * _MOST_BYTES)
+    return min(_MOST_BYTES, memory // _SHARES)
+
+
+def chunk_size(drawn: Drawn, horizon: int, most: int) -> int:
     """How many games fit into one call, whose rounds are in memory as drawn, stacked, and padded."""
     leaves = jax.tree.leaves(drawn.rounds)
     bytes_each = sum(leaf.size // len(leaf) * leaf.dtype.itemsize for leaf in leaves) * _power_of_ten(horizon, 100)
-    memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", _SHARES * _MOST_BYTES)
-    return max(1, min(_MOST_BYTES, memory // _SHARES) // max(3 * bytes_each, 1))
+    return max(1, most // max(3 * bytes_each, 1))
 
 
-def calls(horizons: list[int]) -> list[list[int]]:
+def calls(horizons: list[int], device: str) -> list[list[int]]:
     """Which horizons are played in one call.
 
     On CPUs each in its own. Accelerators have room for some of nearly the same length, and hardly notice.
     """
-    if jax.default_backend() == "cpu":
-        return [[horizon] for horizon in horizons]
     groups, falling = [], sorted(horizons, reverse=True)
+    if device == "cpu":
+        return [[horizon] for horizon in falling]
     for _, alike in itertools.groupby(falling, capacity_of):
         alike = list(alike)
         groups += [alike[i : i + _TOGETHER] for i in range(0, len(alike), _TOGETHER)]
@@ -93,22 +91,6 @@ class Batch:
             learner.check(problem)
 
 
-def traced_for(first: Drawn, count: int, learner: Any, horizons: list[int]) -> Callable[[], Any]:
-    """What compiles the program for the first call of a `Batch` of so many instances, all of the form of the first."""
-    together = calls(horizons)[0]
-
-    def arguments():
-        game = first.problem, first.rounds, learner_key(0)
-        return _arguments(learner, jax.tree.map(lambda leaf: jnp.stack([leaf] * count), game), together, None)
-
-    learner.check(first.problem)
-    if len(jax.local_devices()) > 1:
-        return lambda: None
-    program = _shared_program(*_signature(jax.eval_shape(arguments)), capacity_of(max(together)), None)
-    program.trace()
-    return program.compiled
-
-
 def _joined(parts) -> Played:
     games, seconds = zip(*parts)
     return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
@@ -117,7 +99,7 @@ def _joined(parts) -> Played:
 def _signature(games):
     """What games must share to be played in one call: code, shapes and dtypes."""
     leaves, structure = jax.tree.flatten(games)
-    return structure, tuple(leaf if isinstance(leaf, jax.ShapeDtypeStruct) else _type(leaf) for leaf in leaves)
+    return structure, tuple(map(_type, leaves))
 
 
 def _type(leaf):
@@ -136,7 +118,7 @@ def _arguments(learner, games, horizons, mesh):
 def _prepared(learner, part, horizons):
     """The program, and its arguments."""
     arguments = _arguments(learner, part.games, horizons, part.mesh)
-    return _shared_program(*_signature(arguments), capacity_of(max(horizons)), part.mesh).compiled(), arguments
+    return _program(*_signature(arguments), capacity_of(max(horizons)), part.mesh), arguments
 
 
 def _call(learner, part, horizons, device_lock) -> list[Played]:
@@ -157,40 +139,17 @@ def _in_float64(leaf) -> np.ndarray:
     return np.asarray(leaf, np.float64 if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf.dtype)
 
 
-class _Program:
-    """Compiled ahead, so that its time is not the games'. Of several threads that want it, one makes it."""
+@functools.lru_cache(maxsize=64)
+def _program(structure, types, capacity, mesh) -> Any:
+    """Compiled ahead, so that its time is not the games'."""
 
-    def __init__(self, structure, types, capacity, mesh):
-        self._signature, self._capacity, self._mesh = (structure, types), capacity, mesh
-        self._lock, self._lowered, self._compiled = threading.RLock(), None, None
+    def play(games, shared):
+        (problems, rounds, keys), (learner, horizons) = games, shared
+        return play_all(problems, learner, rounds, keys, horizons, capacity)
 
-    def trace(self):
-        def play(games, shared):
-            (problems, rounds, keys), (learner, horizons) = games, shared
-            return play_all(problems, learner, rounds, keys, horizons, self._capacity)
-
-        with self._lock:
-            if self._lowered is None and self._compiled is None:
-                self._lowered = by_device(play, self._mesh).lower(*jax.tree.unflatten(*self._signature))
-
-    def compiled(self) -> Any:
-        with self._lock:
-            if self._compiled is None:
-                self.trace()
-                assert self._lowered is not None
-                short = self._capacity <= SHORT and jax.default_backend() == "gpu"
-                options: Any = _COMPILED_SOON if short else None
-                self._compiled, self._lowered = self._lowered.compile(compiler_options=options), None
-            return self._compiled
-
-
-_programs_lock = threading.Lock()
-_program = functools.lru_cache(maxsize=64)(_Program)
-
-
-def _shared_program(*key) -> _Program:
-    with _programs_lock:
-        return _program(*key)
+    short = capacity <= SHORT and jax.default_backend() == "gpu"
+    lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
+    return lowered.compile(compiler_options=_COMPILED_SOON if short else None)
 
 
 def _fitted(leaf, capacity):

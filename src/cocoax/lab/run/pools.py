@@ -1,0 +1,246 @@
+"""Where tasks run: in this process, in any executor, or on the workers of a Dask client."""
+
+import concurrent.futures
+import contextlib
+import functools
+import queue
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, TypeVar
+
+from ...errors import LabError
+from ...learners.base import AbstractLearner
+from ..arguments import error_text
+from . import workbench
+from .workbench import Workbench
+
+_LOOK = 2.0  # seconds between two looks at which workers are there
+_POLL = 0.1  # seconds between two looks at futures that tell nobody when they are done
+_Task = TypeVar("_Task")
+
+
+def pool_of(client: Any = None, executor: Any = None) -> "Here":
+    """Where to work: at most one of the two is given."""
+    if client is not None and executor is not None:
+        raise LabError("give client= or executor=, not both")
+    if client is not None:
+        return Dask(client)
+    return Here() if executor is None else Executor(executor)
+
+
+def completed(
+    pool: "Here",
+    take: Callable[[], _Task | None],
+    submit: Callable[[_Task], Any],
+    gone: Callable[[str], Any] = lambda name: None,
+) -> Generator[tuple[_Task, Any]]:
+    """Tasks with their futures, in the order in which they are done.
+
+    `take` returns the next task that can begin, if there is one now. `gone` gets the names of workers that went away.
+    """
+    running, done = {}, queue.SimpleQueue()
+    looked = time.monotonic()
+    try:
+        while True:
+            while len(running) < pool.room and (task := take()) is not None:
+                future = submit(task)
+                running[future] = task
+                if hasattr(future, "add_done_callback"):
+                    future.add_done_callback(done.put)
+            if not running:
+                return
+            silent = [future for future in running if not hasattr(future, "add_done_callback")]  # as submitit's
+            with contextlib.suppress(queue.Empty):
+                future = done.get(timeout=_POLL if silent else _LOOK)
+                yield running.pop(future), future
+            for future in silent:
+                if future.done():
+                    yield running.pop(future), future
+            if time.monotonic() - looked > _LOOK:
+                looked = time.monotonic()
+                for name in pool.gone():
+                    gone(name)
+    finally:
+        pool.cancel(running)
+
+
+class Here:
+    """This process, one task after the other."""
+
+    room = 1  # tasks at a time
+    split: int | None = None  # seeds whose comparators are one task
+
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """Of the processes that play, which are alike."""
+        return workbench.facts()
+
+    def submit(self, bench: Workbench, lane: int, what: str, *arguments: Any) -> Any:
+        """A future of one task. Tasks of one lane share compiled programs."""
+        return self.call(getattr(bench, what), *arguments)
+
+    def call(self, function: Callable, *arguments: Any) -> Any:
+        """A future of any function."""
+        future = concurrent.futures.Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def gone(self) -> list[str]:
+        """Names of workers that went away since the last call."""
+        return []
+
+    def death(self, error: BaseException) -> str | None:
+        """What to say of a task if its workers died one after the other."""
+        return None
+
+    def cancel(self, futures: Iterable[Any]) -> None:
+        """Give up what is still running."""
+
+
+class Executor(Here):
+    """Anything with `submit`, such as the executors of concurrent.futures, submitit and executorlib."""
+
+    room, split = 256, 5
+
+    def __init__(self, executor: Any):
+        if not callable(getattr(executor, "submit", None)):
+            raise LabError(f"executor must have a method submit, got {executor!r:.80}")
+        self._submit, self._expected = executor.submit, workbench.settings()
+        self._sent = weakref.WeakKeyDictionary[Workbench, Any]()  # what stands for a problem in tasks
+
+    @functools.cached_property
+    def facts(self):
+        facts = self._submit(workbench.facts).result()
+        workbench.check_settings(self._expected, facts, facts["host"])
+        return facts
+
+    def submit(self, bench, lane, what, *arguments):
+        return self._submit(workbench.work, self._expects(what), self._problem(bench), what, *map(_pickled, arguments))
+
+    def call(self, function, *arguments):
+        return self._submit(function, *arguments)
+
+    def cancel(self, futures):
+        for future in futures:
+            future.cancel()
+
+    def _problem(self, bench):
+        """A problem that other processes understand, made once for all its tasks."""
+        if bench not in self._sent:
+            self._sent[bench] = self._send(pickled(bench))
+        return self._sent[bench]
+
+    def _send(self, problem: bytes) -> Any:
+        return problem
+
+    def _expects(self, what):
+        """Comparators are found on the CPU, so any worker may do that."""
+        return self._expected | ({"device": self.facts["device"]} if what == "play" else {})
+
+
+class Dask(Executor):
+    """The workers of a Dask client. Each lane has a worker that is asked first; others may take its tasks over."""
+
+    room = 1000
+
+    def __init__(self, client: Any):
+        super().__init__(client)
+        self._client, self._names = client, {}
+        self._players: list[str] = []  # addresses
+        self._others: list[str] = []
+        self._resources: dict[str, float] = {}
+
+    @functools.cached_property
+    def facts(self):
+        """Of the workers that there are now. Those that come later are checked by their first task."""
+        self._client.submit(
+            workbench.settings, pure=False
+        ).result()  # wait for a worker; an adaptive cluster starts one
+        found = self._client.run(workbench.facts, on_error="return")
+        workers = self._client.scheduler_info()["workers"]
+        for address, there in found.items():
+            name = _name(address, workers.get(address, {}))
+            if isinstance(there, Exception):
+                raise LabError(f"the worker {name} cannot work for cocoax: {error_text(there)}")
+            workbench.check_settings(self._expected, there, name)
+        with_gpu = [address for address in found if workers.get(address, {}).get("resources", {}).get("GPU")]
+        self._resources = {"GPU": 1} if with_gpu else {}
+        self._players = with_gpu or list(found)
+        self._others = [address for address in found if address not in with_gpu] or self._players
+        self._names = {address: _name(address, worker) for address, worker in workers.items()}
+        playing = [found[address] for address in self._players]
+        if len({there["device"] for there in playing}) > 1:
+            raise LabError(
+                "some workers have an accelerator and others have none; start the first with --resources GPU=1"
+            )
+        limits = [workers[address].get("memory_limit") or playing[0]["bytes"] * 2 for address in self._players]
+        return playing[0] | {"bytes": min(min(there["bytes"] for there in playing), min(limits) // 2)}
+
+    def submit(self, bench, lane, what, *arguments):
+        plays = what == "play"
+        first = self._players if plays else self._others
+        return self._client.submit(
+            workbench.work,
+            self._expects(what),
+            self._problem(bench),
+            what,
+            *map(_pickled, arguments),
+            key=f"{what}-{uuid.uuid4().hex}",
+            workers=[first[lane % len(first)]],
+            allow_other_workers=True,
+            resources=self._resources if plays else None,
+        )
+
+    def call(self, function, *arguments):
+        return self._client.submit(function, *arguments, pure=False)
+
+    def gone(self):
+        try:
+            now = self._client.scheduler_info()["workers"]
+        except OSError:  # the scheduler is gone: the futures will tell
+            return []
+        gone = [name for address, name in self._names.items() if address not in now]
+        self._names = {address: _name(address, worker) for address, worker in now.items()}
+        return gone
+
+    def death(self, error):
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            number = error.allowed_failures + 1
+            return f"{number} workers died while they played it, the last was {error.last_worker.address}"
+        if isinstance(error, concurrent.futures.CancelledError):
+            raise LabError(
+                "the scheduler of the cluster is gone; what was finished is kept, and a new run goes on (--resume)"
+            ) from None
+        return None
+
+    def cancel(self, futures):
+        if futures and self._client.status == "running":
+            self._client.cancel(list(futures), force=True)
+
+    def _send(self, problem):
+        """To the scheduler, once; workers pass it on."""
+        return self._client.submit(bytes, problem, key=f"problem-{uuid.uuid4().hex}")
+
+
+def pickled(part: Any) -> bytes:
+    """Bytes for another process, of functions from scripts and notebooks too."""
+    import cloudpickle
+
+    try:
+        return cloudpickle.dumps(part)
+    except Exception as error:
+        raise LabError(f"{part!r:.80} cannot be sent to another process: {error_text(error)}") from None
+
+
+def _pickled(argument):
+    """Learners are pickled here, so that a worker knows one again by its bytes."""
+    return pickled(argument) if isinstance(argument, AbstractLearner) else argument
+
+
+def _name(address, worker):
+    name = worker.get("name", address)
+    return address if name == address else f"{name} ({address})"
