@@ -101,16 +101,9 @@ def play(
 def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0):
     environment = rounds if isinstance(rounds, Environment) else None
 
-    def reveal(progress, t):
-        """The environment's next state, and round t."""
-        if environment is None:
-            return None, loop.at(rounds, t)
-        decision = None if problem.has_requests else learner.decision(progress.learner)
-        return emitted(environment, progress.environment, decision, jax.random.fold_in(progress.key, progress.round))
-
     def step(carry, t):
         progress, total = carry
-        following, round = reveal(progress, t)
+        following, round = _reveal(problem, learner, rounds, progress, t)
         learner_state, decision, outcome = loop.play_round(problem, learner, progress.learner, round)
         number = None if environment is None else progress.round + 1
         progress = Progress(learner_state, following, progress.key, number)
@@ -119,7 +112,7 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         return (progress, _add_decision(problem.domain, total, decision)), row
 
     progress = Progress(state, None, None, None) if environment is None else state
-    first = reveal(progress, 0)[1] if problem.has_requests else None
+    first = _reveal(problem, learner, rounds, progress, 0)[1] if problem.has_requests else None
     zero = tree.zeros_like(loop.decide(problem, learner, progress.learner, first))
     (progress, (total, _)), (outcomes, decisions, revealed, bounds) = loop.play_rounds(
         step, (progress, (zero, zero)), length
@@ -138,6 +131,14 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         policy=progress.learner.policy if is_certified else None,
         certified=bounds,
     )
+
+
+def _reveal(problem, learner, rounds, progress, t):
+    """The environment's next state, and round t."""
+    if not isinstance(rounds, Environment):
+        return None, loop.at(rounds, t)
+    decision = None if problem.has_requests else learner.decision(progress.learner)
+    return emitted(rounds, progress.environment, decision, jax.random.fold_in(progress.key, progress.round))
 
 
 def _bound(domain, state, t, every):
@@ -209,14 +210,18 @@ def _check_finite(game, problem, learner, rounds, state):
 
 
 def _decision_of_round(t, problem, learner, rounds, state):
-    """The decision of round t, from the state before round 0: the game is played again."""
-
-    def part(first, last):
-        return rounds if isinstance(rounds, Environment) else jax.tree.map(lambda leaf: leaf[first:last], rounds)
-
+    """The decision of round t, from the state before round 0: the rounds before it are played again."""
+    is_environment = isinstance(rounds, Environment)
     if t > 0:
-        state = _play(problem, learner, part(0, t), state, t).state
-    return _play(problem, learner, part(t, t + 1), state, 1, True).decisions
+        before = rounds if is_environment else jax.tree.map(lambda leaf: leaf[:t], rounds)
+        state = _play(problem, learner, before, state, t).state
+    return _decide(problem, learner, rounds, state if is_environment else Progress(state, None, None, None), t)
+
+
+@jax.jit
+def _decide(problem, learner, rounds, progress, t):
+    round = _reveal(problem, learner, rounds, progress, t)[1] if problem.has_requests else None
+    return loop.decide(problem, learner, progress.learner, round)
 
 
 def _is_a_point(domain):
