@@ -38,7 +38,7 @@ hypothesis.settings.load_profile("cocoax")
 
 gc.set_threshold(100_000, 50, 100)  # tracing makes many small objects, and little of it is garbage
 
-MOST_MAPPINGS = 20_000  # of the 65,530 that Linux allows a process
+MOST_MAPPINGS = 40_000  # of the 65,530 that Linux allows a process
 HEAVY = Path(__file__).parent / "tools" / "heavy.txt"  # written by make heavy
 HEAVY_SECONDS = 0.8  # without a cache
 tests_run = itertools.count(1)

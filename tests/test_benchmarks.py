@@ -32,13 +32,13 @@ def run(*arguments):
 
 
 def test_a_quick_run_writes_a_table_a_plot_and_its_figures(tmp_path):
-    done = run("--quick", "--only", "lmos,throughput,memory", "--out", str(tmp_path))
+    done = run("--quick", "--only", "lmos,throughput", "--out", str(tmp_path))  # these take least
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "cpu.json").read_text())
-    assert list(found["sections"]) == ["lmos", "throughput", "memory"]
+    assert list(found["sections"]) == ["lmos", "throughput"]
     page = (tmp_path / "benchmarks.md").read_text()
     for section in found["sections"].values():
-        assert section["command"] == "python -m benchmarks --device cpu --quick --only lmos,throughput,memory"
+        assert section["command"] == "python -m benchmarks --device cpu --quick --only lmos,throughput"
         assert section["versions"]["jax"] == jax.__version__
         measured = [row for row in section["rows"] if "skipped" not in row]
         assert measured and all(0 < row["low"] <= row["median"] <= row["high"] for row in measured)

@@ -11,6 +11,7 @@ from cocoax.learners import DPP, Auto, Certified, Stay
 
 pytestmark = pytest.mark.usefixtures("free_promotion")
 KEY = jax.random.key(0)
+TRACKED = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RegularizedAscent(1.0, 0.1))  # soon compiled
 ROUNDS, SIZE = 64, 4
 DRAWN = np.random.default_rng(0)
 DATA = {
@@ -92,7 +93,7 @@ def test_a_guess_at_the_lowest_value_makes_no_proof_wrong(kind):
 def test_it_is_exact_where_rounds_are_linear():
     """By an independent linear program."""
     problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.vdot(r["use"], x) - 0.4)
-    game = cx.play(problem, Auto(), DATA, key=KEY, certify=True)
+    game = cx.play(problem, TRACKED, DATA, key=KEY, certify=True)
     answer = linprog(
         DATA["cost"].sum(0),
         A_ub=[DATA["use"].sum(0)],
@@ -117,14 +118,14 @@ def test_it_never_counts_a_comparator_that_breaks_the_constraints():
 def test_games_go_on_and_batches_are_batches():
     problem = a_problem(DOMAINS["simplex"])
     half = [jax.tree.map(lambda leaf, part=part: leaf[part], DATA) for part in (slice(32), slice(32, None))]
-    whole = cx.play(problem, Auto(), DATA, key=KEY, certify=True)
-    first = cx.play(problem, Auto(), half[0], key=KEY, certify=True)
-    second = cx.play(problem, Certified(Auto()), half[1], state=first.state)
+    whole = cx.play(problem, TRACKED, DATA, key=KEY, certify=True)
+    first = cx.play(problem, TRACKED, half[0], key=KEY, horizon=ROUNDS, certify=True)
+    second = cx.play(problem, Certified(TRACKED), half[1], state=first.state)
     assert second.certificate().rounds == ROUNDS
     assert second.certificate().regret == pytest.approx(whole.certificate().regret, rel=1e-12)
     np.testing.assert_array_equal(second.decision, whole.decision)
-    np.testing.assert_array_equal(whole.decision, cx.play(problem, Auto(), DATA, key=KEY).decision)
-    both = jax.vmap(lambda start: cx.play(problem, Auto(), DATA, key=KEY, start=start, certify=True))(
+    np.testing.assert_array_equal(whole.decision, cx.play(problem, TRACKED, DATA, key=KEY).decision)
+    both = jax.vmap(lambda start: cx.play(problem, TRACKED, DATA, key=KEY, start=start, certify=True))(
         jnp.stack([jnp.eye(SIZE)[0], whole.decision])
     )
     assert both.certificate().regret.shape == (2,) and both.certificate().multiplier.shape == (2, 2)
@@ -137,9 +138,7 @@ def test_with_movement_the_bound_counts_what_moving_costs():
         return jnp.vdot(r["cost"], x) + 0.5 * jnp.abs(x - previous).sum()
 
     problem = cx.Problem(DOMAINS["simplex"], fee)
-    game = cx.play(
-        problem, cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.Penalty(1.0)), DATA, key=KEY, certify=True
-    )
+    game = cx.play(problem, TRACKED, DATA, key=KEY, certify=True)
     regret = float(game.loss.sum() - DATA["cost"].sum(0).min())
     assert game.certificate().regret == pytest.approx(regret, abs=1e-9)
 
@@ -149,7 +148,7 @@ def test_infeasible_budgets_are_proven():
         return jnp.stack([r["other"][0] - x[0] - 0.1, x[0] - 0.1])  # the first wants x[0] >= 0.4, the second <= 0.1
 
     problem = cx.Problem(DOMAINS["simplex"], linear, impossible, constraints=2)
-    certificate = cx.play(problem, Auto(), DATA, key=KEY, certify=True).certificate()
+    certificate = cx.play(problem, TRACKED, DATA, key=KEY, certify=True).certificate()
     assert certificate.infeasible and certificate.regret == -np.inf
     corners = np.eye(SIZE)
     for corner in corners:  # the constraints are linear, so corners tell all
@@ -158,7 +157,7 @@ def test_infeasible_budgets_are_proven():
         )
         assert certificate.multiplier @ totals > 0
     just_feasible = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: x[0] + x[1])  # only its faces are feasible
-    assert not cx.play(just_feasible, Auto(), DATA, key=KEY, certify=True).certificate().infeasible
+    assert not cx.play(just_feasible, TRACKED, DATA, key=KEY, certify=True).certificate().infeasible
 
 
 def test_sums_do_not_drift_in_float32():
@@ -191,7 +190,7 @@ def test_what_is_missing_is_named():
         cx.play(a_problem(DOMAINS["simplex"]), Stay(), DATA, key=KEY).certificate()
     factored = cx.Problem(cx.domains.NuclearNormBall((3, 3), 1.0, factored=True, rank=2), lambda x, r: x[0, 0])
     with pytest.raises(cx.ProblemError, match="factored"):
-        cx.play(factored, Auto(), DATA, key=KEY, certify=True)
+        cx.play(factored, TRACKED, DATA, key=KEY, certify=True)
 
 
 def test_sessions_know_their_regret(tmp_path):
@@ -199,17 +198,17 @@ def test_sessions_know_their_regret(tmp_path):
     problem = a_problem(DOMAINS["simplex"])
     rounds = [jax.tree.map(lambda leaf, t=t: np.asarray(leaf[t]), DATA) for t in range(20)]
     path = tmp_path / "certified"
-    with cx.Session(problem, Auto(), path, key=KEY, certify=True) as session:
+    with cx.Session(problem, TRACKED, path, key=KEY, horizon=20, certify=True) as session:
         for one in rounds[:15]:
             session.observe(one)
-    with cx.Session(problem, Auto(), path, certify=True) as session:
+    with cx.Session(problem, TRACKED, path, certify=True) as session:
         for one in rounds[15:]:
             session.observe(one)
         bound, regret = session.certificate(), session.regret()
         assert bound.rounds == 20 and bound.regret >= regret[-1] - 1e-6
         assert session.summary()["regret_bound"] == bound.regret
     with pytest.raises(cx.SessionError, match="certify=True"):
-        cx.Session(problem, Auto(), path)
+        cx.Session(problem, TRACKED, path)
     late = cx.Session(problem, DPP(), key=KEY, horizon=20, pending=2, certify=True)
     for one in rounds[:4]:
         for _ in range(2):
@@ -218,7 +217,7 @@ def test_sessions_know_their_regret(tmp_path):
             late.observe(one, ticket=name)
     assert late.certificate().rounds == 8
     with pytest.raises(cx.SessionError, match="certify=True"):
-        cx.Session(problem, Auto(), key=KEY).certificate()
+        cx.Session(problem, TRACKED, key=KEY, horizon=20).certificate()
 
 
 @pytest.mark.parametrize("m", [1, 2])

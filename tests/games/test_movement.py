@@ -184,7 +184,7 @@ def test_decisions_may_be_trees():
     assert best.price[0] > 0
 
 
-@pytest.mark.parametrize("name", slow_but(["Jumper", "Capped", "Anytime"], ["Jumper", "Auto", "Capped", "Anytime"]))
+@pytest.mark.parametrize("name", slow_but(["Jumper", "Anytime"], ["Jumper", "Auto", "Capped", "Anytime"]))
 def test_the_contract_holds_with_movement(name, free_promotion):
     check_learner(LEARNERS[name], key=KEY, problem=problem(), rounds=COSTS)
 

@@ -34,10 +34,6 @@ def test_stated_constants_hold_at_vertices_and_between(name):
     instance = READY[name]()
     problem, domain = instance.problem, instance.problem.domain
     rounds = instance.rounds(40, KEY)
-    directions = jax.random.normal(KEY, (40, *domain.shape))
-    vertices = jax.vmap(lambda direction: domain.lmo(direction).dense())(directions)
-    points = jnp.concatenate([vertices, 0.5 * vertices + 0.5 * vertices[::-1]])
-    rounds = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), rounds)
 
     def measure(x, y, r):
         _, g = problem.values(x, r)
@@ -49,7 +45,15 @@ def test_stated_constants_hold_at_vertices_and_between(name):
             jnp.inf: (jnp.abs(flat).max(), jnp.abs(change).max(), jnp.abs(move).sum()),
         }, jnp.abs(g).max()
 
-    norms, largest = jax.jit(jax.vmap(measure))(points, jnp.roll(points, 1, axis=0), rounds)
+    @jax.jit
+    def measured(rounds):
+        directions = jax.random.normal(KEY, (40, *domain.shape))
+        vertices = jax.vmap(lambda direction: domain.lmo(direction).dense())(directions)
+        points = jnp.concatenate([vertices, 0.5 * vertices + 0.5 * vertices[::-1]])
+        rounds = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), rounds)
+        return jax.vmap(measure)(points, jnp.roll(points, 1, axis=0), rounds)
+
+    norms, largest = jax.tree.map(np.asarray, measured(rounds))
     assert {one.norm for one in problem.regularity} == {2, jnp.inf}
     for stated in problem.regularity:
         gradient, change, move = norms[stated.norm]
@@ -61,19 +65,23 @@ def test_stated_constants_hold_at_vertices_and_between(name):
 @pytest.mark.parametrize("name", READY)
 def test_expected_constraint_is_the_mean_of_many_rounds(name):
     instance = READY[name]()
-    rounds = instance.rounds(4000, KEY)
-    x = instance.problem.domain.lmo(jax.random.normal(KEY, instance.problem.domain.shape)).dense()
-    values = np.asarray(jax.vmap(lambda r: instance.problem.values(x, r)[1])(rounds))
+
+    @jax.jit
+    def measured(rounds):
+        x = instance.problem.domain.lmo(jax.random.normal(KEY, instance.problem.domain.shape)).dense()
+        return instance.expected_constraint(x), jax.vmap(lambda r: instance.problem.values(x, r)[1])(rounds)
+
+    expected, values = map(np.asarray, measured(instance.rounds(4000, KEY)))
     error = values.std(0) / len(values) ** 0.5
-    assert np.all(np.abs(values.mean(0) - instance.expected_constraint(x)) <= 4.5 * error + 1e-12)
+    assert np.all(np.abs(values.mean(0) - expected) <= 4.5 * error + 1e-12)
 
 
 @pytest.mark.parametrize("n, size", [(30, 17), (20, 20), (40, 3), (1, 1)])
 def test_subsets_are_those_of_floyds_algorithm(n, size):
     keys = jax.random.split(jax.random.key(0), 50)
-    found = jax.vmap(lambda key: _subset(key, n, size))(keys)
-    uniforms = np.asarray(jax.vmap(lambda key: jax.random.uniform(key, (size,)))(keys))
-    for subset, uniform in zip(np.asarray(found).tolist(), uniforms):
+    draw = jax.jit(jax.vmap(lambda key: (_subset(key, n, size), jax.random.uniform(key, (size,)))))
+    found, uniforms = map(np.asarray, draw(keys))
+    for subset, uniform in zip(found.tolist(), uniforms):
         chosen = []
         for i in range(size):
             last = n - size + i
@@ -209,9 +217,9 @@ def test_routing_is_a_grid_whose_paths_all_have_the_same_length(side):
     instance = cx.problems.shortest_path(jax.random.key(0), side=side)
     streets, length = 2 * side * (side - 1), 2 * (side - 1)
     assert instance.problem.domain.shape == (streets,)
-    for i in range(5):
-        path = instance.problem.domain.lmo(jax.random.normal(jax.random.key(i), (streets,))).dense()
-        assert path.sum() == length
+    directions = jnp.asarray(np.random.default_rng(0).standard_normal((5, streets)))
+    paths = jax.jit(jax.vmap(lambda direction: instance.problem.domain.lmo(direction).dense()))(directions)
+    assert np.asarray(paths).sum(1).tolist() == [length] * 5
     two, infinity = instance.problem.regularity
     assert two.constraint_bound == infinity.constraint_bound == 3 * length
     assert float(two.lipschitz) == pytest.approx(3 * streets**0.5, rel=1e-6)

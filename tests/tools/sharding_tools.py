@@ -1,9 +1,12 @@
-"""What several devices find, as JSON: `python sharding_tools.py`, where XLA_FLAGS makes eight of one CPU."""
+"""What several devices find, as JSON: `python sharding_tools.py`, where XLA_FLAGS makes eight of one CPU.
+
+With `more`, what takes longer and is asked by the slow run only: a study, and more learners on a large matrix."""
 
 import functools
 import json
 import math
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -123,17 +126,16 @@ def vmapped(names):
     }
 
 
-def matrix(names):
-    """The page's large matrix, by three learners, and the same on one device."""
+def matrix(names, more):
+    """The page's large matrix, by its learner or by two more, and the same on one device."""
     problem, play, mesh, shape = (names[name] for name in ("problem", "play", "mesh", "shape"))
     start, rounds = names["start"], names["rounds"]
     at_home = jax.device_put((start, rounds), jax.local_devices()[0])
     learners = {
-        "Auto": cx.learners.Auto(),
         "OCG": cx.learners.PrimalDual(cx.primal.OCG(), cx.dual.RegularizedAscent(theta=1.0, mu=0.1)),
         "PDMFW": cx.learners.PDMFW(),
     }
-    found = {}
+    learners, found = learners if more else {"Auto": cx.learners.Auto()}, {}
     for name, learner in learners.items():
         compiled = play.lower(learner, start, rounds).compile()
         program, game = compiled.as_text(), names["game"] if name == "Auto" else compiled(learner, start, rounds)
@@ -144,16 +146,17 @@ def matrix(names):
             "distance": distance(figures(game), figures(play(learner, *at_home))),
             "moved": float(jnp.max(jnp.abs(game.decision))),
         }
+    if not more:
+        return found | {"gathering": gathering(start)}
     round = jax.tree.map(lambda leaf: leaf[0], rounds)
     observe = jax.jit(lambda learner, state, round: learner.observe(problem, state, round))
-    arguments = learners["Auto"], names["game"].state, round
+    arguments = cx.learners.Auto(), names["game"].state, round
     program = observe.lower(*arguments).compile().as_text()
     found["observe"] = {
         "split": split(observe(*arguments)[0], mesh, shape[0]),
         "communication": communication(program),
         "whole": whole(program, shape),
     }
-    found["gathering"] = gathering(start)
     return found
 
 
@@ -164,6 +167,6 @@ def gathering(start):
 
 
 if __name__ == "__main__":
-    games, rows = page()
-    found = {"devices": jax.local_device_count(), "batch": batched(), "hosted": hosted(), "study": studied()}
-    print(json.dumps(found | {"vmapped": vmapped(games), "matrix": matrix(rows)}))
+    (games, rows), more = page(), sys.argv[1:] == ["more"]
+    found = {"study": studied()} if more else {"batch": batched(), "hosted": hosted(), "vmapped": vmapped(games)}
+    print(json.dumps(found | {"devices": jax.local_device_count(), "matrix": matrix(rows, more)}))

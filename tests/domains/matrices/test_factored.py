@@ -5,7 +5,6 @@ import itertools
 import re
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -105,7 +104,12 @@ LEARNERS = {
 
 
 def written(x, rank=32):
-    return np.asarray(ball(rank).view(x).dense())
+    return np.asarray(_written(x, rank))
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _written(x, rank):
+    return ball(rank).view(x).dense()
 
 
 @jax.jit
@@ -189,31 +193,41 @@ def test_arithmetic_is_that_of_arrays(seed):
 def test_products_vertices_and_supports_are_those_of_arrays():
     (x, a), domain = element(5), ball()
     dense = cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS)
-    view, drawn = domain.view(x), np.random.default_rng(1)
+    drawn = np.random.default_rng(1)
     left, right = drawn.standard_normal((2, ROWS)), drawn.standard_normal((COLUMNS, 2))
-    np.testing.assert_allclose(view @ right, a @ right, atol=1e-12)
-    np.testing.assert_allclose(left[0] @ view, left[0] @ a, atol=1e-12)
-    np.testing.assert_allclose(jnp.asarray(left) @ view, left @ a, atol=1e-12)
-    np.testing.assert_allclose(view.inner(left, right.T), np.trace(left @ a @ right), atol=1e-12)
-    np.testing.assert_allclose(domain.support(x), dense.support(a), rtol=1e-9)
+    searched = cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS, factored=True, entries=PLACES, method="krylov")
+
+    @jax.jit
+    def measured(x):
+        view = domain.view(x)
+        products = view @ right, left[0] @ view, jnp.asarray(left) @ view, view.inner(left, right.T)
+        return products, domain.support(x), searched.lmo_error(x, searched.lmo(x))
+
+    products, support, error = measured(x)
+    for found, expected in zip(products, (a @ right, left[0] @ a, left @ a, np.trace(left @ a @ right))):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(support, dense.support(a), rtol=1e-9)
+    assert float(error) < 1e-9
     guess, of_arrays = domain.vertex(), dense.vertex()
     for method in ("auto", "power", "exact"):
         options = {"method": method, "iterations": 3}
-        balls = [
-            cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS, factored=True, entries=PLACES, **options),
-            cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS, **options),
-        ]
-        asked = (x, guess), (jnp.asarray(a), of_arrays)
-        answers = [eqx.filter_jit(ball.lmo)(*given) for ball, given in zip(balls, asked)]
-        np.testing.assert_allclose(written(answers[0].dense()), answers[1].dense(), atol=1e-9)
-        np.testing.assert_allclose(answers[0].dense().entries(), answers[1].dense()[PLACES], atol=1e-9)
-    searched = cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS, factored=True, entries=PLACES, method="krylov")
-    assert float(searched.lmo_error(x, searched.lmo(x))) < 1e-9
+        factored = cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS, factored=True, entries=PLACES, **options)
+        written_down = cx.domains.NuclearNormBall((ROWS, COLUMNS), RADIUS, **options)
+
+        @jax.jit
+        def answers(x, array, factored=factored, written_down=written_down):
+            answer = factored.lmo(x, guess).dense()
+            return factored.view(answer).dense(), answer.entries(), written_down.lmo(array, of_arrays).dense()
+
+        found, entries, expected = map(np.asarray, answers(x, a))
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        np.testing.assert_allclose(entries, expected[PLACES], atol=1e-9)
     assert [float(domain.diameter(ord)) for ord in (1, 2, np.inf)] == [
         float(dense.diameter(ord)) for ord in (1, 2, np.inf)
     ]
+    contains = jax.jit(lambda scale: domain.contains(x.scaled(scale)))
     inside, outside = (scale * RADIUS / np.linalg.norm(a, "nuc") for scale in (0.99, 1.01))
-    assert domain.contains(x.scaled(inside)) and not domain.contains(x.scaled(outside))
+    assert contains(inside) and not contains(outside)
 
 
 def _curved(x, r):

@@ -19,11 +19,12 @@ from cocoax.domains.vertices import RankOne
 
 FEW = [(3, 5), (70, 1100)]  # columns: fewer than a program reads together; more, and no multiple of them
 SHAPES = [*FEW, (1, 1), (300, 129), (5, 2048)]
+gpu = jax.make_user_context()  # a part of the key of everything that JAX keeps
 COUNTED = [(shape, count) for shape in SHAPES for count in (1, 3)]
 
 
 def drawn(*shape, seed=0):
-    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape), jnp.float32)
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
 
 
 def vertices(shape, k=9):
@@ -39,16 +40,14 @@ def assert_close(found, expected):
 
 @contextlib.contextmanager
 def as_on_a_gpu(module, *names):
-    """This processor interprets a module's kernels, for matrices of any size. No compiled program outlives it, so
-    that tests after it compile theirs again: better once for several tests."""
-    jax.clear_caches()
-    with pytest.MonkeyPatch.context() as patch:
+    """This processor interprets a module's kernels, for matrices of any size. What is compiled here is used nowhere
+    else, and nothing here that was compiled elsewhere."""
+    with pytest.MonkeyPatch.context() as patch, gpu(module.__name__):
         for name in names:
             patch.setattr(module, name, functools.partial(getattr(module, name), interpret=True))
         patch.setattr(module, "pays", lambda *given: True)
         patch.setattr(jax.lax, "platform_dependent", lambda *given, cuda, default: cuda(*given))
         yield
-    jax.clear_caches()
 
 
 large_kernels = functools.partial(as_on_a_gpu, large, "both", "products", "sums")
@@ -63,7 +62,8 @@ def interpreted():
 @pytest.mark.parametrize("shape", slow_but([(shape,) for shape in FEW], [(shape,) for shape in SHAPES]))
 def test_both_products(shape):
     matrix, x = drawn(*shape), unit(drawn(shape[1], seed=3))
-    image, square, largest = large.both(matrix, x, interpret=True)
+    both = jax.jit(functools.partial(large.both, interpret=True))
+    image, square, largest = both(matrix, x)
     exact = np.asarray(matrix, np.float64)
     expected = exact @ np.asarray(x)
     expected = expected / np.max(np.abs(expected))
@@ -80,13 +80,13 @@ def test_both_products(shape):
 def test_inner_products(shape):
     one, other, stack = drawn(*shape), drawn(*shape, seed=4), vertices(shape)
     given = one, other, stack.left * stack.scale[:, None], stack.right
-    assert_close(large.products(*given, interpret=True), _products(*given))
+    assert_close(*jax.jit(lambda *given: (large.products(*given, interpret=True), _products(*given)))(*given))
 
 
 @pytest.mark.parametrize("shape, count", slow_but([((3, 5), 1), *((shape, 3) for shape in FEW)], COUNTED))
 def test_sums(shape, count):
     given = drawn(*shape), drawn(*shape, seed=4), vertices(shape), tuple(drawn(count, 11, seed=5))
-    assert_close(large.sums(*given, interpret=True), _sums(*given))
+    assert_close(*jax.jit(lambda *given: (large.sums(*given, interpret=True), _sums(*given)))(*given))
 
 
 @jax.jit
@@ -113,10 +113,11 @@ def test_golub_kahan_at_once_is_golub_kahan_at_any_scale(shape):
 
 
 def test_nothing_overflows_and_nan_is_not_zero():
-    left, right, zero = at_once(jnp.full((2000, 40), 1e38, jnp.float32), jnp.ones(40, jnp.float32) / 40**0.5)
-    assert not zero and abs(jnp.sum(left) * jnp.sum(right)) == pytest.approx((2000 * 40) ** 0.5, rel=1e-5)
-    left, _, zero = at_once(jnp.ones((6, 5), jnp.float32).at[:, 2].set(jnp.nan), jnp.ones(5, jnp.float32))
-    assert not zero and jnp.isnan(left).any()
+    ones = np.ones((60, 130), np.float32)
+    left, right, zero = at_once(1e38 * ones, ones[0] / np.float32(130) ** 0.5)
+    assert not zero and abs(np.sum(left) * np.sum(right)) == pytest.approx((60 * 130) ** 0.5, rel=1e-5)
+    left, _, zero = at_once(np.where(np.arange(130) == 2, np.float32(np.nan), ones), ones[0])
+    assert not zero and np.isnan(left).any()
 
 
 @pytest.mark.usefixtures("interpreted")
@@ -132,8 +133,11 @@ class TestAsOnAGPU:
 
     def test_few_vertices_only(self):
         for count in (9, 17):
-            span = OfRankOne((drawn(8, 6), drawn(8, 6, seed=4)), vertices((8, 6), count))
-            assert span.at_once == (count == 9)
+            told, given = [], (drawn(8, 6), drawn(8, 6, seed=4), vertices((8, 6), count))
+            jax.eval_shape(
+                lambda one, other, stack, told=told: told.append(OfRankOne((one, other), stack).at_once), *given
+            )
+            assert told == [count == 9]
 
     def test_batches_and_derivatives_go_by_the_formula(self):
         """The kernel is another function here, so that it shows which was asked."""
@@ -164,14 +168,14 @@ def test_what_is_traced_once_is_found_again():
 
 
 def test_low_rank_and_warm_guesses_do_not_break_golub_kahan_at_once():
-    left, right = drawn(2, 20, seed=1), drawn(2, 30, seed=2)
-    one = jnp.outer(left[0], right[0])
+    left, right = np.asarray(drawn(2, 60, seed=1)), np.asarray(drawn(2, 130, seed=2))
+    one = np.outer(left[0], right[0])
 
-    for matrix in (one, one + 0.5 * jnp.outer(left[1], right[1]), jnp.eye(20, 30, dtype=jnp.float32)):
-        first, top = unit(drawn(30, seed=3)), float(jnp.linalg.norm(matrix, ord=2))
+    for matrix in (one, one + np.float32(0.5) * np.outer(left[1], right[1]), np.eye(60, 130, dtype=np.float32)):
+        first, top = unit(drawn(130, seed=3)), float(np.linalg.norm(matrix, ord=2))
         for _ in range(4):
             found, first, _ = at_once(matrix, first)
-        assert found @ (matrix @ first) == pytest.approx(top, rel=2e-6)
+        assert np.asarray(found) @ (matrix @ np.asarray(first)) == pytest.approx(top, rel=2e-6)
 
 
 def test_a_game_by_kernels_is_the_game_by_formulas():
@@ -220,7 +224,7 @@ def test_kernels_are_for_large_matrices_on_a_single_gpu(monkeypatch):
     assert not pays(wide)
 
 
-@functools.partial(jax.jit, static_argnames="steps")
+@functools.partial(jax.jit, static_argnums=2)
 def steps_in_registers(matrix, first, steps=4):
     return jax.vmap(functools.partial(small.golub_kahan, steps=steps, interpret=True))(matrix, first)
 
@@ -247,22 +251,24 @@ def test_steps_in_registers_are_golub_kahan_at_any_scale(shape):
 
 @pytest.mark.parametrize("steps", slow_but([7], [1, 3, 7]))
 def test_any_number_of_steps_in_registers(steps):
-    matrices, firsts = drawn(2, 20, 12), directions(2, 12)
+    matrices, firsts = drawn(3, 20, 30), directions(3, 30)
     left, right, _ = steps_in_registers(matrices, firsts, steps)
-    for i in range(2):
-        expected = dispatch._by_products(steps)(matrices[i], firsts[i])
-        value = float(expected[0] @ matrices[i] @ expected[1])
-        assert left[i] @ matrices[i] @ right[i] == pytest.approx(value, rel=1e-6)
-        assert jnp.linalg.norm(left[i]) == pytest.approx(1, abs=1e-6) == jnp.linalg.norm(right[i])
+    by_products = jax.jit(dispatch._by_products(steps))
+    for a, b, matrix, first in zip(*map(np.asarray, (left, right, matrices, firsts))):
+        expected = [np.asarray(part) for part in by_products(matrix, first)]
+        value = float(expected[0] @ matrix @ expected[1])
+        assert a @ matrix @ b == pytest.approx(value, rel=1e-6)
+        assert np.linalg.norm(a) == pytest.approx(1, abs=1e-6) == np.linalg.norm(b)
 
 
 def test_low_rank_and_nan_in_registers():
-    one = jnp.outer(drawn(20, seed=1), drawn(30, seed=2))
-    matrices = jnp.stack([one, jnp.eye(20, 30, dtype=jnp.float32), one.at[3, 4].set(jnp.nan)])
-    left, right, zero = steps_in_registers(matrices, directions(3, 30), steps=7)
-    assert left[0] @ one @ right[0] == pytest.approx(float(jnp.linalg.norm(one)), rel=2e-6)
+    one = np.outer(drawn(20, seed=1), drawn(30, seed=2))
+    matrices = np.stack([one, np.eye(20, 30, dtype=np.float32), one])
+    matrices[2, 3, 4] = np.nan
+    left, right, zero = map(np.asarray, steps_in_registers(matrices, directions(3, 30), 7))
+    assert left[0] @ one @ right[0] == pytest.approx(float(np.linalg.norm(one)), rel=2e-6)
     assert left[1] @ matrices[1] @ right[1] == pytest.approx(1, rel=2e-6)
-    assert jnp.isnan(left[2]).any() and not zero.any()
+    assert np.isnan(left[2]).any() and not zero.any()
 
 
 def test_answers_for_small_matrices_come_from_registers():
