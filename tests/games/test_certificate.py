@@ -201,14 +201,14 @@ def test_sessions_know_their_regret(tmp_path):
     with cx.Session(problem, TRACKED, path, key=KEY, horizon=20, certify=True) as session:
         for one in rounds[:15]:
             session.observe(one)
-    with cx.Session(problem, TRACKED, path, certify=True) as session:
+    with cx.Session(problem, TRACKED, path, horizon=20, certify=True) as session:
         for one in rounds[15:]:
             session.observe(one)
         bound, regret = session.certificate(), session.regret()
         assert bound.rounds == 20 and bound.regret >= regret[-1] - 1e-6
         assert session.summary()["regret_bound"] == bound.regret
     with pytest.raises(cx.SessionError, match="certify=True"):
-        cx.Session(problem, TRACKED, path)
+        cx.Session(problem, TRACKED, path, horizon=20)
     late = cx.Session(problem, DPP(), key=KEY, horizon=20, pending=2, certify=True)
     for one in rounds[:4]:
         for _ in range(2):
