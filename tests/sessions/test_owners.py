@@ -45,7 +45,7 @@ def test_a_replay_that_was_killed_is_not_taken_for_a_session(tmp_path, monkeypat
     new.parent.mkdir()
     monkeypatch.setattr("cocoax.sessions.replay._BATCH", 3)
     monkeypatch.setattr("cocoax.sessions.replay._discard", lambda session: None)  # as if there was no time
-    monkeypatch.setattr("cocoax.sessions.replay.play_event", _fails_at(8))
+    monkeypatch.setattr("cocoax.sessions.copies.LearnerCopies.play", _fails_at(8))
     with pytest.raises(KeyboardInterrupt):
         _replay(source, new)
     copy = tools.copied(new.parent, tmp_path / "copy")
@@ -61,14 +61,15 @@ def test_a_replay_that_was_killed_is_not_taken_for_a_session(tmp_path, monkeypat
 
 
 def _fails_at(number):
-    from cocoax.sessions.recovery import play_event
+    from cocoax.sessions.copies import LearnerCopies
 
+    original = LearnerCopies.play
     calls = iter(range(10**6))
 
     def play(*arguments):
         if next(calls) == number:
             raise KeyboardInterrupt
-        return play_event(*arguments)
+        return original(*arguments)
 
     return play
 

@@ -10,10 +10,12 @@ import numpy as np
 from ..errors import CocoaxError, SessionError
 from . import packing
 from .schema import RoundSchema
-from .step import compiled_decision, compiled_reservation, compiled_step
-from .storage.database import checksum
-from .storage.events import DECIDED, SKIPPED, Event
+from .step import compiled_decision, compiled_reservation, compiled_step, figures
+from .storage.database import Damaged, checksum
+from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 from .totals import RunningTotals
+
+_NOTES, _NOTES_OF_TICKET = 1 << 16, 1 << 12  # the longest notes of a snapshot, in characters
 
 
 class Ticket(NamedTuple):
@@ -144,6 +146,45 @@ class LearnerCopies:
     def skip(self, name: str) -> Event:
         self._give_up(self.tickets.pop(name))
         return Event(SKIPPED, name, None, None, None)
+
+    def play(self, schema: RoundSchema | None, event: Event) -> bytes | None:
+        """Play a stored event again; returns its outcome as a journal stores it."""
+        if event.kind != DECIDED and event.ticket is not None and event.ticket not in self.tickets:
+            raise Damaged("a ticket that was never given")
+        if event.kind == DECIDED and event.ticket is not None:
+            return self.give(event.ticket, self._request_of(event)).outcome
+        if event.kind == SKIPPED and event.ticket is not None:
+            self.skip(event.ticket)
+            return None
+        if event.kind != OBSERVED or event.round is None or schema is None:
+            raise Damaged("a round that is missing")
+        try:
+            round = schema.unpack(event.round)
+            played = None if event.played is None else packing.unpack_like(self.decisions[0], event.played)
+        except ValueError:
+            raise Damaged("a round of another size") from None
+        return self.observe(event.ticket, round, played).tobytes()
+
+    def _request_of(self, event):
+        if not self.problem.has_requests:
+            return None
+        if event.round is None or self.request_schema is None:
+            raise Damaged("a request that is missing")
+        try:
+            return self.request_schema.unpack(event.round)
+        except ValueError:
+            raise Damaged("a request of another size") from None
+
+    def largest_field(self, schema: RoundSchema | None) -> int:
+        """The largest size of one field of an event, in bytes."""
+        outcome = np.float64().nbytes * figures(self.constraints)
+        data = max(0 if one is None else one.size for one in (schema, self.request_schema))
+        return max(data, packing.size_like(self.decisions[0]), outcome)
+
+    @property
+    def longest_notes(self) -> int:
+        """Characters of `notes`."""
+        return _NOTES + _NOTES_OF_TICKET * self.pending
 
     def copy(self) -> "LearnerCopies":
         """An independent copy; arrays, which never change, are shared."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..errors import SessionError
 from . import packing
 from .copies import LearnerCopies
-from .recovery import REPLAY, create_or_recover, largest_field, warn
+from .recovery import REPLAY, create_or_recover, warn
 from .schema import RoundSchema
 from .storage.database import Damaged
 from .storage.events import Event
@@ -133,7 +133,7 @@ class DurableState:
         """Every observed round from the first on."""
         self.check_usable()
         try:
-            yield from self._journal.observed(largest_field(self.schema, self.copies))
+            yield from self._journal.observed(self.copies.largest_field(self.schema))
         except Damaged as damage:
             raise SessionError(f"{self.path} is damaged at {damage}; {REPLAY}") from None
 

@@ -2,20 +2,15 @@
 
 import warnings
 
-import numpy as np
-
 from ..errors import SessionError, SessionWarning
 from . import identity, packing
 from .copies import LearnerCopies
 from .schema import RoundSchema
-from .step import figures
 from .storage.database import Damaged
-from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 from .storage.journal import Journal
 
 REPLAY = "cx.Session.replay reads the events before the damage into a new file"
 REPLAYING = "replaying"  # the fact that marks a file until its replay is complete
-_NOTES, _NOTES_OF_TICKET = 1 << 16, 1 << 12  # the longest notes of a snapshot, in characters
 
 
 def create_or_recover(journal: Journal, copies: LearnerCopies, facts: dict) -> tuple[RoundSchema | None, int]:
@@ -36,8 +31,8 @@ def create_or_recover(journal: Journal, copies: LearnerCopies, facts: dict) -> t
     identity.compare(journal.fact("signature"), facts["signature"], journal.path)
     schema, copies.request_schema = recorded_schema(journal), recorded_schema(journal, "request")
     snapshot = _restore_snapshot(journal, copies)
-    for event in journal.follow(largest_field(schema, copies)):
-        if play_event(copies, schema, event) != event.outcome:
+    for event in journal.follow(copies.largest_field(schema)):
+        if copies.play(schema, event) != event.outcome:
             raise SessionError(
                 f"{journal.path}: round {copies.totals.rounds} gives another outcome than before, because another "
                 "machine, device or version of JAX rounds otherwise; continue where it was played, or replay the "
@@ -59,12 +54,11 @@ def check_complete(journal: Journal, path):
 
 def _restore_snapshot(journal, copies) -> int:
     """Restore the newest whole snapshot; returns the number of its event."""
-    longest_notes = _NOTES + _NOTES_OF_TICKET * copies.pending
     damaged = None
     for event in journal.snapshots():
         try:
             notes, state = journal.rewind(
-                event, lambda notes: packing.size_like(copies.arrays_like(notes)), longest_notes
+                event, lambda notes: packing.size_like(copies.arrays_like(notes)), copies.longest_notes
             )
         except Damaged as damage:
             damaged = damage
@@ -84,49 +78,12 @@ def _warn_of_loss(journal, acknowledged, rounds):
         warn(f"{journal.path}: its log is damaged and the last {lost} event(s) are lost; it has {rounds} rounds now")
 
 
-def play_event(copies: LearnerCopies, schema: RoundSchema | None, event: Event) -> bytes | None:
-    """Play a stored event again; returns its outcome as a journal stores it."""
-    if event.kind != DECIDED and event.ticket is not None and event.ticket not in copies.tickets:
-        raise Damaged("a ticket that was never given")
-    if event.kind == DECIDED and event.ticket is not None:
-        return copies.give(event.ticket, _request(copies, event)).outcome
-    if event.kind == SKIPPED and event.ticket is not None:
-        copies.skip(event.ticket)
-        return None
-    if event.kind != OBSERVED or event.round is None or schema is None:
-        raise Damaged("a round that is missing")
-    try:
-        round = schema.unpack(event.round)
-        played = None if event.played is None else packing.unpack_like(copies.decisions[0], event.played)
-    except ValueError:
-        raise Damaged("a round of another size") from None
-    return copies.observe(event.ticket, round, played).tobytes()
-
-
-def _request(copies, event):
-    if not copies.problem.has_requests:
-        return None
-    if event.round is None or copies.request_schema is None:
-        raise Damaged("a request that is missing")
-    try:
-        return copies.request_schema.unpack(event.round)
-    except ValueError:
-        raise Damaged("a request of another size") from None
-
-
 def recorded_schema(journal: Journal, name: str = "round") -> RoundSchema | None:
     json = journal.fact(name)
     try:
         return None if json is None else RoundSchema(json)
     except (ValueError, TypeError, RecursionError):
         raise Damaged(f"the schema of its {name}s") from None
-
-
-def largest_field(schema: RoundSchema | None, copies: LearnerCopies) -> int:
-    """The largest size of one field of an event, in bytes."""
-    outcome = np.float64().nbytes * figures(copies.constraints)
-    data = max(0 if one is None else one.size for one in (schema, copies.request_schema))
-    return max(data, packing.size_like(copies.decisions[0]), outcome)
 
 
 def warn(text):

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import CocoaxError, SessionError
 from . import packing
 from .identity import listed
-from .recovery import REPLAYING, check_complete, largest_field, play_event, recorded_schema, warn
+from .recovery import REPLAYING, check_complete, recorded_schema, warn
 from .storage.acknowledged import AcknowledgedCounter
 from .storage.database import Damaged
 from .storage.events import DECIDED, OBSERVED, Event
@@ -107,7 +107,7 @@ def _check_copies(settings, problem, path):
 
 def _play_all(old, schema, durable, source):
     requests = recorded_schema(old, "request")
-    events = _readable(old, max(largest_field(one, durable.copies) for one in (schema, requests)), source)
+    events = _readable(old, max(durable.copies.largest_field(one) for one in (schema, requests)), source)
     start = last_print = time.monotonic()
     while batch := list(itertools.islice(events, _BATCH)):
         copies = durable.copies.copy()
@@ -130,6 +130,6 @@ def _play_again(copies, event, schema) -> Event:
     if is_data and event.round is None:
         raise SessionError("rounds of that session were forgotten; start a new one, with its state as state=")
     try:
-        return event._replace(outcome=play_event(copies, schema, event))
+        return event._replace(outcome=copies.play(schema, event))
     except CocoaxError as error:
         raise SessionError(f"round {copies.totals.rounds} cannot be replayed: {error}") from None
