@@ -27,6 +27,7 @@ from .problem.environment import Environment as Environment
 from .problem.environment import Sampler as Sampler
 from .problem.problem import Problem as Problem
 from .problem.problem import Regularity as Regularity
+from .sessions.fleet import Fleet as Fleet
 from .sessions.session import Session as Session
 
 __version__: str

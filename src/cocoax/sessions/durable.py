@@ -1,32 +1,35 @@
 """The state of a session and its journal: an event counts when it is on disk."""
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
 
 from ..errors import SessionError
 from . import packing
+from .campaigns import Campaigns
 from .copies import LearnerCopies
 from .recovery import REPLAY, create_or_recover, warn
 from .schema import RoundSchema
 from .storage.database import Damaged
-from .storage.events import Event
+from .storage.events import OBSERVED, Event
 from .storage.journal import Journal
 
+Learners = TypeVar("Learners", LearnerCopies, Campaigns)
 
-class _State(NamedTuple):
+
+class _State(NamedTuple, Generic[Learners]):
     """Changed by one assignment, so that no interrupt comes between."""
 
-    copies: LearnerCopies
+    copies: Learners
     schema: RoundSchema | None
     last: int  # the number of the event that it is after
 
 
-class DurableState:
-    """The learners of a session, as they are after the last event in its journal."""
+class DurableState(Generic[Learners]):
+    """The learners of a session, or the campaigns of a fleet, as they are after the last event in their journal."""
 
     def __init__(
-        self, path, copies: LearnerCopies, signature: dict, snapshot_every: int, keep_rounds: bool, mark: str | None
+        self, path, copies: Learners, signature: dict, snapshot_every: int, keep_rounds: bool, mark: str | None = None
     ):
         self.path = path
         self._snapshot_every, self._keep_rounds = snapshot_every, keep_rounds
@@ -40,6 +43,7 @@ class DurableState:
             facts = {"signature": signature} | ({} if mark is None else {mark: True})
             schema, self._last_snapshot = create_or_recover(self._journal, copies, facts)
             self._state = _State(copies, schema, self._journal.last)
+            self._recorded = {name for name in ("round", "request") if self._journal.fact(name) is not None}
         except Damaged as damage:
             self._journal.close()
             raise SessionError(f"{path} is damaged at {damage}; {REPLAY}") from None
@@ -48,7 +52,7 @@ class DurableState:
             raise
 
     @property
-    def copies(self) -> LearnerCopies:
+    def copies(self) -> Learners:
         return self._state.copies
 
     @property
@@ -63,14 +67,26 @@ class DurableState:
         if self._closed is not None:
             raise SessionError(self._closed)
 
-    def commit(self, copies: LearnerCopies, events: list[Event], schema: RoundSchema | None = None):
-        """Store events, then let `copies`, which already played them, be the state. On an error nothing changes."""
+    def commit(
+        self,
+        copies: Learners,
+        events: list[Event],
+        schema: RoundSchema | None = None,
+        apply: Callable[[], None] = lambda: None,
+    ):
+        """Store events, then let `copies`, which already played them or do so by `apply`, be the state.
+
+        On an error nothing changes; but an interrupt inside `apply` closes the session.
+        """
         self.check_usable()
         self._unsettled = True  # until the state has what the journal has, whatever comes between
         try:
             if (reason := self._journal.displaced()) is not None:
                 raise SessionError(reason)
-            self._journal.append(events, self._new_facts(copies, schema))
+            facts = self._new_facts(copies, schema)
+            self._journal.append(events, facts)
+            self._recorded |= set(facts or ())
+            apply()
             self._state = _State(copies, self.schema or schema, self._journal.last)
             self._unsettled = False
         except BaseException:
@@ -93,10 +109,8 @@ class DurableState:
 
     def _new_facts(self, copies, schema) -> dict | None:
         """The schemas that these events fix."""
-        facts = {} if self.schema or schema is None else {"round": schema.json}
-        if copies.request_schema is not None and self.copies.request_schema is None:
-            facts["request"] = copies.request_schema.json
-        return facts or None
+        schemas = {"round": schema, "request": copies.request_schema}
+        return {name: one.json for name, one in schemas.items() if one and name not in self._recorded} or None
 
     def _try_snapshot(self):
         try:
@@ -131,9 +145,13 @@ class DurableState:
 
     def observed(self) -> Iterator[Event]:
         """Every observed round from the first on."""
+        return (event for event in self.past() if event.kind == OBSERVED)
+
+    def past(self) -> Iterator[Event]:
+        """Every event from the first on."""
         self.check_usable()
         try:
-            yield from self._journal.observed(self.copies.largest_field(self.schema))
+            yield from self._journal.past(self.copies.largest_field(self.schema))
         except Damaged as damage:
             raise SessionError(f"{self.path} is damaged at {damage}; {REPLAY}") from None
 

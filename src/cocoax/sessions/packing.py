@@ -64,3 +64,24 @@ def _is_key(leaf):
 
 def _plain(leaf):
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def pack_rows(tree, count: int) -> np.ndarray:
+    """The bytes of each of `count` rows of a tree of arrays with a leading axis."""
+    leaves = [np.ascontiguousarray(leaf).reshape(count, -1).view(np.uint8) for leaf in jax.tree.leaves(tree)]
+    return np.concatenate(leaves, axis=1) if leaves else np.zeros((count, 0), np.uint8)
+
+
+def unstack_like(tree, data: bytes, count: int) -> Any:
+    """The inverse of `pack_rows`, for rows like this tree: arrays with a leading axis."""
+    table, at, leaves = np.frombuffer(data, np.uint8).reshape(count, -1), 0, []
+    for leaf in jax.tree.leaves(tree):
+        part = np.ascontiguousarray(table[:, at : at + leaf.nbytes])
+        leaves.append(part.view(leaf.dtype).reshape(count, *leaf.shape))
+        at += leaf.nbytes
+    return jax.tree.unflatten(jax.tree.structure(tree), leaves)
+
+
+def nothing(shape, dtype) -> np.ndarray:
+    """Zeros that take no memory."""
+    return np.broadcast_to(np.zeros((), dtype), shape)

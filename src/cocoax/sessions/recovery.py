@@ -4,6 +4,7 @@ import warnings
 
 from ..errors import SessionError, SessionWarning
 from . import identity, packing
+from .campaigns import Campaigns
 from .copies import LearnerCopies
 from .schema import RoundSchema
 from .storage.database import Damaged
@@ -13,7 +14,9 @@ REPLAY = "cx.Session.replay reads the events before the damage into a new file"
 REPLAYING = "replaying"  # the fact that marks a file until its replay is complete
 
 
-def create_or_recover(journal: Journal, copies: LearnerCopies, facts: dict) -> tuple[RoundSchema | None, int]:
+def create_or_recover(
+    journal: Journal, copies: LearnerCopies | Campaigns, facts: dict
+) -> tuple[RoundSchema | None, int]:
     """Write a new journal with these facts, or bring `copies` to the state after the last event of an old one.
 
     Returns the schema of the rounds, if there were any, and the number of the event before the newest snapshot.

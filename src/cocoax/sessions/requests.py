@@ -15,12 +15,12 @@ OPEN = ""  # the ticket of the request that was decided last, in a session witho
 def cast_request(copies: LearnerCopies, rounds: RoundSchema | None, request: Any) -> Round:
     """The request, in the schema of all of them, which the first one fixes."""
     if copies.request_schema is None:
-        copies.request_schema = _schema_of(copies.problem, rounds, request)
+        copies.request_schema = request_schema(copies.problem, rounds, request)
     return copies.request_schema.cast(request, "request")
 
 
-def _schema_of(problem: Problem, rounds, request) -> RoundSchema:
-    """That of the request's part of a round, if there was one already."""
+def request_schema(problem: Problem, rounds: RoundSchema | None, request: Any) -> RoundSchema:
+    """Of the request's part of a round, if there was one already; else of this request."""
     if rounds is None:
         if isinstance(problem.request, tuple):
             _check_fields(problem.request, request)
@@ -36,6 +36,24 @@ def _check_fields(names, request):
             ", ".join(map(packing.short, request)) or "none" if isinstance(request, Mapping) else packing.short(request)
         )
         raise SessionError(f"request must be a dict with the fields {', '.join(map(repr, names))}, got {has}")
+
+
+def stacked(schema: RoundSchema, count: int) -> RoundSchema:
+    """The schema of so many of them along a leading axis."""
+
+    def longer(part) -> Any:
+        match part:
+            case {"dict": parts}:
+                return {"dict": {key: longer(one) for key, one in parts.items()}}
+            case {"none": _}:
+                return part
+            case {"list": parts}:
+                return {"list": [longer(one) for one in parts]}
+            case {"tuple": parts}:
+                return {"tuple": [longer(one) for one in parts]}
+        return {"dtype": part["dtype"], "shape": [count, *part["shape"]]}
+
+    return RoundSchema(longer(schema.json))
 
 
 def check_same(copies: LearnerCopies, name: str, request: Any):

@@ -98,15 +98,15 @@ def _mark(x) -> Array:
     """A checksum of all bits: each word is mixed with its place, and sums of integers have no order."""
     total, place = jnp.zeros((), jnp.uint32), 0
     for leaf in jax.tree.leaves(x):
-        words = _words(leaf)
-        mixed = words ^ (jax.lax.iota(jnp.uint32, words.size) + jnp.uint32(place)) * jnp.uint32(0x9E3779B1)
+        bits = words(leaf)
+        mixed = bits ^ (jax.lax.iota(jnp.uint32, bits.size) + jnp.uint32(place)) * jnp.uint32(0x9E3779B1)
         for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # as in MurmurHash3
             mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(factor)
-        total, place = total + jnp.sum(mixed ^ (mixed >> 16), dtype=jnp.uint32), place + words.size
+        total, place = total + jnp.sum(mixed ^ (mixed >> 16), dtype=jnp.uint32), place + bits.size
     return total
 
 
-def _words(leaf) -> Array:
+def words(leaf: Any) -> Array:
     """Its bits, as 32-bit words."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)

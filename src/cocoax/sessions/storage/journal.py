@@ -18,7 +18,7 @@ from ...core.files import has_bytes, identity, links, sync_folder
 from ...errors import SessionError
 from .acknowledged import AcknowledgedCounter
 from .database import Damaged, Database, Statement, checksum
-from .events import OBSERVED, Event, insertions
+from .events import Event, insertions
 from .events import read as read_events
 
 _PART = 1 << 26  # bytes of a snapshot in one row
@@ -212,14 +212,13 @@ class Journal:
             self._position = _Position(number, chain)
             yield event
 
-    def observed(self, size: int) -> Iterator[Event]:
-        """Every observed round, all checked from the first event on."""
+    def past(self, size: int) -> Iterator[Event]:
+        """Every event from the first on, all checked."""
         self._store_waiting()
         last = 0
         for number, _, event in read_events(self._database, size):
             last = number
-            if event.kind == OBSERVED:
-                yield event
+            yield event
         if last != self.last:
             raise Damaged(f"event {last + 1}")
 

@@ -1,0 +1,269 @@
+"""All campaigns of a fleet, and what events do to them."""
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..errors import CocoaxError, SessionError
+from . import packing
+from .fleet_totals import FleetTotals
+from .rows import Programs, folded
+from .schema import RoundSchema
+from .step import figures
+from .storage.database import Damaged, checksum
+from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
+
+BEGAN, ENDED = "began", "ended"
+MOST = 1 << 16  # campaigns in one call
+_MOST_ROWS = 1 << 24
+_LONGEST_NAME = 200  # characters
+_LONGEST_EVENT = MOST * (_LONGEST_NAME * 6 + 16)  # of campaigns that begin, in bytes of JSON
+
+
+class Observed(NamedTuple):
+    """What rounds do, before they count."""
+
+    rows: np.ndarray
+    after: np.ndarray  # words
+    figures: np.ndarray
+
+
+class Campaigns:
+    """One row each; everything in a fleet that changes with its events."""
+
+    def __init__(self, problem, learner, key, horizon, start, example):
+        self.problem, self.learner, self.constraints, self.key = problem, learner, problem.constraints, key
+        self.programs = Programs(problem, learner, example, horizon, start)
+        self.rows: dict[str, int] = {}
+        self._free: list[int] = []  # rows of campaigns that ended, the last one first
+        self.totals = FleetTotals(self.constraints, figures(self.constraints))
+        self.request_schema: RoundSchema | None = None  # fixed by the first request
+        self.columns = self._empty(0)
+
+    def _empty(self, rows: int) -> dict[str, np.ndarray]:
+        size = 0 if self.request_schema is None else self.request_schema.size
+        return {
+            "words": np.zeros((rows, self.programs.width), np.uint32),
+            "open": np.zeros(rows, bool),  # whether a request was decided and not observed
+            "request": np.zeros((rows, size), np.uint8),
+            "answer": np.zeros((rows, self.programs.decisions.size if size else 0), np.uint32),
+        }
+
+    @property
+    def capacity(self) -> int:
+        return len(self.columns["open"])
+
+    def _grow(self, rows: int):
+        more = self._empty(rows)
+        for name, column in self.columns.items():
+            more[name][: len(column)] = column if column.shape[1:] == more[name].shape[1:] else 0
+        self.columns = more
+        self.totals.grow(rows)
+
+    def fix_requests(self, schema: RoundSchema):
+        """From now on every request has this schema."""
+        self.request_schema = schema
+        self._grow(self.capacity)
+
+    def key_of(self, name: str) -> Any:
+        """The key of a campaign: that of a session that takes the same decisions."""
+        return folded(self.key, *_halves(name))
+
+    def begun(self, names: list[str]) -> Event:
+        """The event of campaigns that begin, in rows that ended or new ones."""
+        fresh = range(self.capacity_used, self.capacity_used + len(names))
+        rows = [*reversed(self._free), *fresh][: len(names)]
+        return Event(BEGAN, None, json.dumps([names, rows]).encode(), None, None)
+
+    @property
+    def capacity_used(self) -> int:
+        return len(self.rows) + len(self._free)
+
+    def begin(self, event: Event):
+        names, rows = _names_and_rows(event)
+        used = set(self._free)
+        expected = iter(range(self.capacity_used, _MOST_ROWS))
+        if any(name in self.rows for name in names) or any(row not in used and row != next(expected) for row in rows):
+            raise Damaged("campaigns that begin twice")
+        if max(rows) >= self.capacity:
+            self._grow(max(64, 2 * self.capacity, max(rows) + 1))
+        halves = np.array([_halves(name) for name in names], np.uint32)
+        self.columns["words"][rows] = self.programs.first(self.key, halves)
+        self.columns["open"][rows] = False
+        self.totals.clear(np.array(rows))
+        self._free = [row for row in self._free if row not in set(rows)]
+        self.rows.update(zip(names, rows))
+
+    def ended(self, names: list[str]) -> Event:
+        return Event(ENDED, None, json.dumps([names, [self.rows[name] for name in names]]).encode(), None, None)
+
+    def end(self, event: Event):
+        names, rows = _names_and_rows(event)
+        if [self.rows.get(name) for name in names] != rows:
+            raise Damaged("campaigns that end without a beginning")
+        for name in names:
+            self._free.append(self.rows.pop(name))
+
+    def decisions(self, rows: np.ndarray) -> Any:
+        """In NumPy, each array with a leading axis."""
+        return self.programs.decisions.columns(self.columns["words"][rows, self.programs.states.size :])
+
+    def answers(self, rows: np.ndarray) -> Any:
+        """Those that were given to open requests."""
+        return self.programs.decisions.columns(self.columns["answer"][rows])
+
+    def requests(self, schema: RoundSchema, rows: np.ndarray) -> Any:
+        return packing.unstack_like(schema.like, self.columns["request"][rows].tobytes(), len(rows))
+
+    def decided(self, rows: np.ndarray, requests: Any) -> tuple[Event, np.ndarray]:
+        """(the event of these requests, their answers as words)."""
+        answers = _of_users(lambda: self.programs.decide(self.columns["words"][rows], requests), "no decision is taken")
+        columns = self.programs.decisions.columns(answers)
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(columns)):
+            raise SessionError("a decision for these requests is not finite, although their data are; correct them")
+        data = rows.astype(np.int32).tobytes() + packing.pack_rows(requests, len(rows)).tobytes()
+        return Event(DECIDED, None, data, None, checksum(answers.tobytes())), answers
+
+    def decide(self, rows: np.ndarray, requests: Any, answers: np.ndarray):
+        self.columns["open"][rows] = True
+        self.columns["request"][rows] = packing.pack_rows(requests, len(rows))
+        self.columns["answer"][rows] = answers
+
+    def skipped(self, rows: np.ndarray) -> Event:
+        return Event(SKIPPED, None, rows.astype(np.int32).tobytes(), None, None)
+
+    def observed(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[Event, Observed]:
+        """(the event of these rounds, what they do); an error if one of them is bad."""
+        words = self.columns["words"][rows]
+        at = self.answers(rows) if played is None and self.problem.has_requests else played
+        after, outcomes = _of_users(
+            lambda: self.programs.observe(words, rounds, at), "the loss or a constraint failed on these rounds"
+        )
+        outcomes = outcomes.astype(np.float64)
+        if not outcomes[:, -3].all():
+            raise NotFiniteError(int(np.argmin(outcomes[:, -3])))
+        data = rows.astype(np.int32).tobytes() + packing.pack_rows(rounds, len(rows)).tobytes()
+        played_data = None if played is None else packing.pack_rows(played, len(rows)).tobytes()
+        return Event(OBSERVED, None, data, played_data, outcomes.tobytes()), Observed(rows, after, outcomes)
+
+    def observe(self, new: Observed):
+        self.columns["words"][new.rows] = new.after
+        self.columns["open"][new.rows] = False
+        self.totals.add(new.rows, new.figures)
+
+    def play(self, schema: RoundSchema | None, event: Event) -> bytes | None:
+        """Play a stored event again; returns its outcome as a journal stores it."""
+        if event.round is None:
+            raise Damaged("a round that is missing")
+        if event.kind in (BEGAN, ENDED):
+            (self.begin if event.kind == BEGAN else self.end)(event)
+            return None
+        if event.kind == SKIPPED:
+            self.columns["open"][self._rows_in(event.round, 0)[0]] = False
+            return None
+        schema = self.request_schema if event.kind == DECIDED else schema
+        if event.kind not in (DECIDED, OBSERVED) or schema is None:
+            raise Damaged("an event of an unknown kind")
+        rows, rest = self._rows_in(event.round, schema.size)
+        data = packing.unstack_like(schema.like, rest, len(rows))
+        if event.kind == DECIDED:
+            again, answers = self.decided(rows, data)
+            self.decide(rows, data, answers)
+            return again.outcome
+        played = None if event.played is None else self._played_in(event.played, len(rows))
+        again, new = self.observed(rows, data, played)
+        self.observe(new)
+        return again.outcome
+
+    def _rows_in(self, data: bytes, size: int) -> tuple[np.ndarray, bytes]:
+        """(rows, the other bytes) of an event with `size` bytes a row beside its number."""
+        count, left = divmod(len(data), 4 + size)
+        rows = np.frombuffer(data, np.int32, count).astype(np.int64)
+        live = np.isin(rows, np.fromiter(self.rows.values(), np.int64, len(self.rows)))
+        if left or not count or not live.all() or len(np.unique(rows)) < count:
+            raise Damaged("rounds of campaigns that are not there")
+        return rows, data[4 * count :]
+
+    def _played_in(self, data: bytes, count: int) -> Any:
+        like = jax.tree.map(lambda leaf: leaf[0], self.decisions(np.zeros(1, np.int64)))
+        if len(data) != count * packing.size_like(like):
+            raise Damaged("decisions of another size")
+        return packing.unstack_like(like, data, count)
+
+    def largest_field(self, schema: RoundSchema | None) -> int:
+        """The largest size of one field of an event, in bytes."""
+        sizes = [0 if one is None else one.size for one in (schema, self.request_schema)]
+        widest = max(*sizes, 8 * figures(self.constraints), 8 * self.programs.decisions.size)
+        return max(MOST * (4 + widest), _LONGEST_EVENT)
+
+    longest_notes = 1 << 12
+
+    def notes(self) -> dict:
+        """As JSON; with `arrays` it is the whole state."""
+        return {"rows": self.capacity, "names": len(self._names())}
+
+    def _names(self) -> bytes:
+        return json.dumps([self.rows, self._free]).encode()
+
+    def arrays(self):
+        names = np.frombuffer(self._names(), np.uint8)
+        return names, jax.random.key_data(self.key), self.columns, self.totals.columns
+
+    def arrays_like(self, notes: dict):
+        """Arrays of the shapes that belong to notes, which are not trusted; ValueError if the notes cannot be."""
+        match notes:
+            case {"rows": int(rows), "names": int(names)} if 0 <= rows <= _MOST_ROWS:
+                if 0 <= names <= 64 + rows * (6 * _LONGEST_NAME + 16):
+                    none = jax.tree.map(lambda leaf: leaf[:0], (self._empty(0), self.totals.empty(0)))
+                    columns, totals = jax.tree.map(
+                        lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none
+                    )
+                    return packing.nothing((names,), np.uint8), jax.random.key_data(self.key), columns, totals
+        raise ValueError("not the notes of a fleet")
+
+    def restore(self, notes: dict, arrays):
+        names, key, self.columns, self.totals.columns = arrays
+        try:
+            self.rows, self._free = json.loads(names.tobytes())
+        except (ValueError, TypeError, RecursionError):
+            raise Damaged("the names of its campaigns") from None
+        self.key = jax.random.wrap_key_data(key, impl=jax.random.key_impl(self.key))
+
+
+def _halves(name: str) -> list[int]:
+    return np.frombuffer(hashlib.blake2b(name.encode(), digest_size=8).digest(), ">u4").tolist()
+
+
+class NotFiniteError(Exception):
+    """The round at this place is not finite."""
+
+    def __init__(self, place: int):
+        super().__init__(place)
+        self.place = place
+
+
+def _names_and_rows(event: Event) -> tuple[list[str], list[int]]:
+    try:
+        names, rows = json.loads(event.round or b"")
+    except (ValueError, TypeError, RecursionError):
+        raise Damaged("the names of campaigns") from None
+    good = isinstance(names, list) and isinstance(rows, list) and len(names) == len(rows) == len(set(rows)) > 0
+    if not good or not all(isinstance(name, str) for name in names):
+        raise Damaged("the names of campaigns")
+    if not all(type(row) is int and 0 <= row < _MOST_ROWS for row in rows):
+        raise Damaged("the rows of campaigns")
+    return names, rows
+
+
+def _of_users(call, failure):
+    """What users' functions give, or one sentence."""
+    try:
+        return call()
+    except CocoaxError:
+        raise
+    except Exception as error:  # of any kind: users write the loss
+        first = f"{type(error).__name__}: {error}".split("\n")[0]
+        raise SessionError(f"{failure} ({first}); correct it or leave it out") from error

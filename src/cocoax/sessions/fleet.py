@@ -1,0 +1,297 @@
+"""Many campaigns of one problem and learner, in one file."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..comparators.hindsight import hindsight
+from ..core import check, tree
+from ..domains.base import Point
+from ..errors import LearnerError, ProblemError, SessionError
+from ..games.game import Game
+from ..games.movement import as_played
+from ..games.state import checked_start
+from ..learners.base import AbstractLearner, Horizon, Outcome
+from ..problem.problem import Problem, Round
+from . import packing
+from .arguments import as_file, checked_ticket, first_states, late_settings
+from .campaigns import MOST, Campaigns, NotFiniteError
+from .durable import DurableState
+from .fleet_history import game_of
+from .guard import Guard
+from .history import rows_of
+from .identity import signature
+from .requests import request_schema, stacked
+from .schema import RoundSchema
+from .step import outcome_of
+
+
+class Fleet:
+    """Many learners that take decisions in the real world, each for a campaign of its own, in one file.
+
+    Each campaign has a name and plays as a `Session` would: the same bits, if that session begins with the key
+    `fleet.key(name)`. All campaigns have the same problem, learner, and form of rounds. A call serves many of them: it
+    compiles to one loop, and waits for the disk once.
+
+    **Arguments:**
+
+    - `path`: the file. If it exists, the fleet continues; if not, it starts. Without a path nothing is kept.
+    - `key`: the source of all randomness when the fleet starts.
+    - `horizon`, `start`: as in `play`, for every campaign.
+    - `snapshot_every`: the number of calls between snapshots, which is the most that opening after a crash replays.
+
+    Campaigns begin when they are first named, and end with `end`. Methods may be called from several threads.
+
+    >>> import jax, numpy as np
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -r["value"] * x[0], lambda x, r: x[0] - 0.5)
+    >>> with cx.Fleet(problem, cx.learners.Auto(), key=jax.random.key(0)) as fleet:
+    ...     names = ["spring", "summer", "autumn"]
+    ...     decisions = fleet.decide(names)
+    ...     outcomes = fleet.observe(names, {"value": np.array([1.0, 2.0, 1.5])})
+    ...     decisions.shape, fleet.rounds(names).tolist()
+    ((3, 1), [1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        learner: AbstractLearner,
+        path: str | os.PathLike | None = None,
+        *,
+        key: PRNGKeyArray | None = None,
+        horizon: Any = None,
+        start: Any = None,
+        snapshot_every: int = 512,
+    ):
+        check.instance(problem, Problem, ProblemError, "a fleet needs a Problem first")
+        check.instance(learner, AbstractLearner, LearnerError, "a fleet needs one of cocoax.learners second")
+        self.path = None if path is None else as_file(path)
+        learner = as_played(problem, learner)
+        settings = {**late_settings(horizon, 0, None, None), "fleet": True}
+        every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
+        if key is None and self.path is not None and self.path.exists():
+            key = jax.random.key(0)  # only its dtype matters
+        horizon = None if settings["horizon"] is None else Horizon(settings["horizon"])
+        start = checked_start(problem, start)
+        example = first_states(problem, learner, key, None, horizon, start, 1)[0]
+        if tree.is_element(learner.decision(example)):
+            raise SessionError("a fleet keeps arrays; factored matrices need sessions of their own")
+        identity = signature(problem, learner, [example], settings)
+        campaigns = Campaigns(problem, learner, key, horizon, start, example)
+        self._guard = Guard()
+        self._durable = DurableState(self.path, campaigns, identity, every, True)
+
+    @property
+    def _campaigns(self) -> Campaigns:
+        return self._durable.copies
+
+    def __len__(self) -> int:
+        return len(self._campaigns.rows)
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._campaigns.rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The campaigns that have begun and not ended."""
+        return tuple(self._campaigns.rows)
+
+    def key(self, name: str) -> PRNGKeyArray:
+        """The key of a session that takes the same decisions as this campaign."""
+        return self._campaigns.key_of(checked_ticket(name))
+
+    def decide(self, names: Iterable[str], requests: Round = None) -> Point:
+        """The decisions of these campaigns, in NumPy, with a leading axis; the same until their rounds are observed.
+
+        New names begin a campaign. `requests`, along the same axis, are what is seen of the rounds already, if the
+        problem has requests; they are on disk when this returns.
+        """
+        with self._guard.alone(self):
+            names = _checked(names)
+            if self._campaigns.problem.has_requests != (requests is not None):
+                raise SessionError("requests= go with Problem(request=...), and only with it")
+            rows = self._rows(names)
+            return self._campaigns.decisions(rows) if requests is None else self._answers(names, rows, requests)
+
+    def _answers(self, names, rows, requests):
+        campaigns = self._campaigns
+        schema = campaigns.request_schema or request_schema(campaigns.problem, self._durable.schema, _first(requests))
+        requests = stacked(schema, len(names)).cast(requests, "requests")
+        if campaigns.request_schema is None:
+            campaigns.fix_requests(schema)
+        is_open = campaigns.columns["open"][rows]
+        old = campaigns.columns["request"][rows] != packing.pack_rows(requests, len(rows))
+        if (is_open & old.any(1)).any():
+            name = names[int(np.argmax(is_open & old.any(1)))]
+            raise SessionError(f"the request before of {name!r} is not observed yet; observe its round, or skip it")
+        if not is_open.all():
+            new = np.flatnonzero(~is_open)
+            asked = jax.tree.map(lambda leaf: leaf[new], requests)
+            event, answers = campaigns.decided(rows[new], asked)
+            self._durable.commit(campaigns, [event], None, lambda: campaigns.decide(rows[new], asked, answers))
+        return campaigns.answers(rows)
+
+    def observe(
+        self, names: Iterable[str], rounds: Round = None, played: Point | None = None, *, at: Any = None
+    ) -> Outcome:
+        """Learn from one round of each of these campaigns; returns their outcomes when all rounds are on disk.
+
+        Rounds are stacked along a leading axis. A bad round refuses them all: nothing has changed then. `played` are
+        the decisions that were really played, if they were others. `at` makes a call safe to repeat: how many rounds
+        each campaign had when it decided (`fleet.rounds(names)` then); a round that counts already is not counted
+        again, and its outcome is returned once more.
+        """
+        with self._guard.alone(self):
+            names = _checked(names)
+            rows, campaigns = self._rows(names), self._campaigns
+            fresh = self._not_counted(names, rows, at)
+            if len(fresh):
+                self._observe([names[i] for i in fresh], rows[fresh], *_chosen((rounds, played), fresh, len(names)))
+            return outcome_of(campaigns.totals.columns["last"][rows], campaigns.constraints)
+
+    def _observe(self, names, rows, rounds, played):
+        campaigns = self._campaigns
+        rounds = self._completed(names, rows, rounds)
+        schema = self._durable.schema or RoundSchema.of(_first(rounds), "rounds")
+        rounds = stacked(schema, len(names)).cast(rounds, "rounds")
+        if played is not None:
+            like = jax.tree.map(np.asarray, campaigns.decisions(rows))
+            played = RoundSchema.of(like, "played").cast(played, "played")
+            played = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(played))
+        try:
+            event, new = campaigns.observed(rows, rounds, played)
+        except NotFiniteError as error:
+            raise SessionError(
+                f"the loss, a constraint or a gradient of {names[error.place]!r} is not finite in its round, or it has "
+                "no rounds left; correct that round or leave it out"
+            ) from None
+        self._durable.commit(campaigns, [event], schema, lambda: campaigns.observe(new))
+
+    def _completed(self, names, rows, rounds):
+        """Rounds with the fields of their requests."""
+        campaigns = self._campaigns
+        if not campaigns.problem.has_requests:
+            return rounds
+        is_open, schema = campaigns.columns["open"][rows], campaigns.request_schema
+        if schema is None or not is_open.all():
+            raise SessionError(f"{names[int(np.argmin(is_open))]!r} has no open request; decide first")
+        requests = campaigns.requests(schema, rows)
+        return requests if rounds is None else {**rounds, **requests} if isinstance(requests, dict) else rounds
+
+    def _not_counted(self, names, rows, at) -> np.ndarray:
+        """The places of rounds that do not count yet."""
+        if at is None:
+            return np.arange(len(rows))
+        counts = self._campaigns.totals.columns["rounds"][rows]
+        ahead = counts - np.broadcast_to(np.asarray(at), counts.shape)
+        if not np.isin(ahead, (0, 1)).all():
+            which = int(np.argmin(np.isin(ahead, (0, 1))))
+            raise SessionError(f"{names[which]!r} has {counts[which]} rounds; at= must be that, or one less to repeat")
+        return np.flatnonzero(ahead == 0)
+
+    def skip(self, names: Iterable[str]) -> None:
+        """Give up the open requests of these campaigns: their rounds will not be observed."""
+        with self._guard.alone(self):
+            rows, campaigns = self._known(_checked(names)), self._campaigns
+            if not campaigns.columns["open"][rows].all():
+                raise SessionError("skip is for campaigns with an open request")
+            self._durable.commit(
+                campaigns, [campaigns.skipped(rows)], None, lambda: campaigns.columns["open"].__setitem__(rows, False)
+            )
+
+    def end(self, names: Iterable[str]) -> None:
+        """End these campaigns. Their past stays; if a name comes again, it begins anew."""
+        with self._guard.alone(self):
+            names, campaigns = _checked(names), self._campaigns
+            self._known(names)
+            event = campaigns.ended(names)
+            self._durable.commit(campaigns, [event], None, lambda: campaigns.end(event))
+
+    def _rows(self, names) -> np.ndarray:
+        """The rows of these campaigns; new names begin."""
+        self._durable.check_usable()
+        campaigns = self._campaigns
+        if new := [name for name in names if name not in campaigns.rows]:
+            event = campaigns.begun(new)
+            self._durable.commit(campaigns, [event], None, lambda: campaigns.begin(event))
+        return self._known(names)
+
+    def _known(self, names) -> np.ndarray:
+        rows = self._campaigns.rows
+        if unknown := [name for name in names if name not in rows]:
+            raise SessionError(f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
+        return np.fromiter((rows[name] for name in names), np.int64, len(names))
+
+    def rounds(self, names: Iterable[str]) -> np.ndarray:
+        """How many rounds each of these campaigns has observed."""
+        with self._guard.alone(self):
+            return self._campaigns.totals.columns["rounds"][self._known(_checked(names))]
+
+    def summary(self, name: str | None = None) -> dict:
+        """Totals and multipliers of one campaign, as `Session.summary`; without a name, of the whole fleet."""
+        with self._guard.alone(self):
+            campaigns = self._campaigns
+            if name is not None:
+                row = int(self._known([checked_ticket(name)])[0])
+                return {"campaign": name, **campaigns.totals.summary(row, campaigns.problem.names)}
+            rows = np.fromiter(campaigns.rows.values(), np.int64, len(campaigns.rows))
+            path = None if self.path is None else str(self.path)
+            return {"path": path, "campaigns": len(rows), **campaigns.totals.whole(rows, campaigns.problem.names)}
+
+    def game(self, name: str, *, keep_rounds: bool = False) -> Game:
+        """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""
+        with self._guard.alone(self):
+            self._known([checked_ticket(name)])
+            return game_of(name, self._durable.past(), self._campaigns, self._durable.schema, keep_rounds)
+
+    def history(self, name: str) -> np.ndarray:
+        """One row a round of this campaign, as `Session.history`."""
+        return rows_of(self.game(name).table())
+
+    def regret(self, name: str, comparator: Any = None) -> Any:
+        """Running regret of a campaign, as `Session.regret`."""
+        game = self.game(name, keep_rounds=True)
+        if comparator is None:
+            problem = self._campaigns.problem
+            comparator = hindsight(problem, game.rounds, policy=problem.has_policies)
+        return game.regret(comparator)
+
+    def close(self) -> None:
+        """Write a snapshot, so that the fleet opens fast, and let others open it."""
+        with self._guard.alone(self):
+            self._durable.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _checked(names) -> list[str]:
+    if isinstance(names, str):
+        raise SessionError(f"names must be a list of names, got the string {names!r}; give [{names!r}]")
+    names = list(names)
+    for name in names:
+        checked_ticket(name)
+    if not 0 < len(names) <= MOST:
+        raise SessionError(f"a call serves 1 to {MOST:,} campaigns, got {len(names)}; give them in parts")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise SessionError(f"{twice!r} comes twice; each campaign may come once in a call")
+    return names
+
+
+def _first(rounds) -> Any:
+    """The first of stacked rounds."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], rounds, is_leaf=lambda node: isinstance(node, list))
+
+
+def _chosen(trees, places, count):
+    """These places of stacked trees, where not all were chosen."""
+    return trees if len(places) == count else jax.tree.map(lambda leaf: np.asarray(leaf)[places], trees)

@@ -1,0 +1,59 @@
+"""The past rounds of one campaign of a fleet."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import SessionError
+from ..games.game import Game
+from . import packing
+from .campaigns import BEGAN, ENDED, Campaigns
+from .schema import RoundSchema
+from .step import figures, outcome_of
+from .storage.events import OBSERVED, Event
+
+
+def game_of(
+    name: str, events: Iterable[Event], campaigns: Campaigns, schema: RoundSchema | None, keep_rounds: bool
+) -> Game:
+    """The observed rounds of a campaign since it last began, with their numbers in float64."""
+    outcomes, data, row = [], [], None
+    for event in events:
+        if event.kind in (BEGAN, ENDED):
+            row, began = _row_after(event, name, row)
+            outcomes, data = ([], []) if began else (outcomes, data)
+        elif event.kind == OBSERVED and row is not None and schema is not None:
+            count = len(event.round or b"") // (4 + schema.size)
+            rows = np.frombuffer(event.round or b"", np.int32, count)
+            for place in np.flatnonzero(rows == row):
+                outcomes.append(np.frombuffer(event.outcome or b"").reshape(count, -1)[place])
+                if keep_rounds:
+                    data.append(_one(schema, (event.round or b"")[4 * count :], count, place))
+    if keep_rounds and not data:
+        raise SessionError("no round was observed yet; observe one first")
+    numbers = np.array(outcomes).reshape(-1, figures(campaigns.constraints))
+    here = np.array([campaigns.rows[name]])
+    return Game.of(
+        outcome_of(numbers, campaigns.constraints),
+        campaigns.problem.names,
+        decision=None if campaigns.problem.has_requests else jax.tree.map(lambda x: x[0], campaigns.decisions(here)),
+        rounds=jax.tree.map(lambda *leaves: np.stack(leaves), *data) if keep_rounds else None,
+        state=None,
+        problem=campaigns.problem if keep_rounds else None,
+    )
+
+
+def _row_after(event: Event, name: str, row: int | None) -> tuple[int | None, bool]:
+    """(the row of the campaign after this event, whether it began by it)."""
+    names, rows = json.loads(event.round or b"")
+    if name not in names:
+        return row, False
+    return (rows[names.index(name)], True) if event.kind == BEGAN else (None, False)
+
+
+def _one(schema: RoundSchema, data: bytes, count: int, place: Any) -> Any:
+    size = len(data) // count
+    return packing.unpack_like(schema.like, data[place * size : (place + 1) * size])

@@ -1,0 +1,67 @@
+"""Running totals of many campaigns at once: the numbers that a session has for each."""
+
+from typing import Any
+
+import numpy as np
+
+from ..core.sums import compensated_add
+
+
+class FleetTotals:
+    """`columns` is all of it, one row a campaign."""
+
+    def __init__(self, constraints: int, figures: int):
+        self._constraints, self._figures = constraints, figures
+        self.columns = self.empty(0)
+
+    def empty(self, campaigns: int) -> dict[str, np.ndarray]:
+        terms = 1 + 2 * self._constraints
+        return {
+            "rounds": np.zeros(campaigns, np.int64),
+            "totals": np.zeros((campaigns, terms)),  # of loss, g and [g]_+
+            "lost": np.zeros((campaigns, terms)),  # the rounding errors of the totals
+            "last": np.zeros((campaigns, self._figures)),  # the figures of the latest round
+        }
+
+    @property
+    def rounds(self) -> int:
+        """Of all campaigns."""
+        return int(self.columns["rounds"].sum())
+
+    def grow(self, campaigns: int):
+        more = self.empty(campaigns)
+        for name, column in self.columns.items():
+            more[name][: len(column)] = column
+        self.columns = more
+
+    def clear(self, rows: np.ndarray):
+        for column in self.columns.values():
+            column[rows] = 0
+
+    def add(self, rows: np.ndarray, figures: np.ndarray):
+        columns, m = self.columns, self._constraints
+        values = figures[:, 1 : 1 + m]
+        terms = np.concatenate([figures[:, :1], values, np.maximum(values, 0)], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            totals, lost = compensated_add(columns["totals"][rows], columns["lost"][rows], terms)
+        columns["totals"][rows], columns["lost"][rows] = totals, lost
+        columns["rounds"][rows] += 1
+        columns["last"][rows] = figures
+
+    def summary(self, row: int, names: Any) -> dict:
+        """As that of a session."""
+        m = self._constraints
+        multiplier = self.columns["last"][row, 1 + m : 1 + 2 * m].tolist()
+        return self.whole(np.array([row]), names) | {"multiplier": dict(zip(names, multiplier))}
+
+    def whole(self, rows: np.ndarray, names: Any) -> dict:
+        """Sums over these campaigns."""
+        rounds, m = int(self.columns["rounds"][rows].sum()), self._constraints
+        loss, *rest = self.columns["totals"][rows].sum(0).tolist()
+        return {
+            "rounds": rounds,
+            "loss": loss,
+            "mean_loss": loss / rounds if rounds else None,
+            "violation": dict(zip(names, rest[:m])),
+            "hard_violation": dict(zip(names, rest[m:])),
+        }

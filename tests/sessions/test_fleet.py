@@ -1,0 +1,223 @@
+"""A fleet is many sessions in one file: the same bits, and nothing acknowledged is lost."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import session_tools as tools
+
+import cocoax as cx
+
+NAMES = [f"campaign {i}" for i in range(5)]
+
+
+def fleet(path=None, name="DPP", **options):
+    planned = {} if name == "Auto" else {"horizon": tools.HORIZON}
+    return cx.Fleet(tools.problem(), tools.learner(name), path, key=jax.random.key(3), **planned | options)
+
+
+def rounds(start, count=5):
+    return jax.tree.map(lambda leaf: np.take(leaf, range(start, start + count), axis=0, mode="wrap"), tools.cycle())
+
+
+def routing():
+    def loss(x, r):
+        return -jnp.vdot(r["value"], x)
+
+    def constraint(x, r):
+        return jnp.vdot(r["cost"], x) - 0.3
+
+    return cx.Problem(cx.domains.ProbabilitySimplex(3), loss, constraint, request=("value",))
+
+
+def expected(request):
+    return {**request, "cost": jnp.full(3, 0.5)}
+
+
+def asked(number):
+    draw = np.random.default_rng(number)
+    return {"value": draw.random((5, 3))}, {"cost": draw.random((5, 3))}
+
+
+def bits(it, names=NAMES):
+    return [it.decide(names).tobytes(), *(it.history(name).tobytes() for name in names)]
+
+
+@pytest.mark.parametrize("name", ["DPP", tools.RANDOM, pytest.param("Auto", marks=pytest.mark.slow)])
+def test_campaigns_are_sessions_to_the_bit(name):
+    with fleet(name=name) as it:
+        for number in range(4):
+            it.observe(NAMES[: 5 - number], rounds(5 * number, 5 - number))
+        for place, one in enumerate(NAMES):
+            planned = {} if name == "Auto" else {"horizon": tools.HORIZON}
+            with cx.Session(tools.problem(), tools.learner(name), key=it.key(one), **planned) as alone:
+                for number in range(5 - max(place, 1)):
+                    alone.observe({key: column[place] for key, column in rounds(5 * number).items()})
+                assert it.decide([one])[0].tobytes() == alone.decide().tobytes()
+                assert it.history(one).tobytes() == alone.history().tobytes()
+                mine, theirs = it.summary(one), alone.summary()
+                assert mine.items() >= {key: theirs[key] for key in mine.keys() & theirs.keys()}.items()
+
+
+def test_requests_are_answered_as_sessions_do():
+    problem, learner = routing(), cx.learners.AutoPrice(predict=expected)
+    with cx.Fleet(problem, learner, key=jax.random.key(3)) as it:
+        sessions = [cx.Session(problem, learner, key=it.key(name)) for name in NAMES]
+        for number in range(4):
+            request, rest = asked(number)
+            decisions = it.decide(NAMES, request)
+            assert np.array_equal(it.decide(NAMES, request), decisions)
+            outcome = it.observe(NAMES, rest)
+            for i, session in enumerate(sessions):
+                alone = session.decide({"value": request["value"][i]})
+                assert decisions[i].tobytes() == alone.tobytes()
+                assert session.observe({"cost": rest["cost"][i]}).loss == np.asarray(outcome.loss)[i]
+
+
+def test_open_requests_are_kept_and_others_wait(tmp_path):
+    problem, learner = routing(), cx.learners.AutoPrice(predict=expected)
+    request, rest = asked(0)
+    with cx.Fleet(problem, learner, tmp_path / "fleet", key=jax.random.key(3)) as it:
+        decisions = it.decide(NAMES, request)
+        with pytest.raises(cx.SessionError, match="'campaign 0' is not observed yet"):
+            it.decide(NAMES, asked(1)[0])
+    with cx.Fleet(problem, learner, tmp_path / "fleet") as it:
+        assert np.array_equal(it.decide(NAMES, request), decisions)
+        it.skip(NAMES[:2])
+        with pytest.raises(cx.SessionError, match="'campaign 0' has no open request"):
+            it.observe(NAMES, rest)
+        it.observe(NAMES[2:], {"cost": rest["cost"][2:]})
+        assert it.rounds(NAMES).tolist() == [0, 0, 1, 1, 1]
+
+
+def test_it_goes_on_where_it_was(tmp_path):
+    path = tmp_path / "fleet"
+    with fleet() as whole:
+        for number in range(8):
+            whole.observe(NAMES, rounds(number))
+        expected = bits(whole)
+    for number in range(8):
+        it = fleet(path, snapshot_every=3)
+        it.observe(NAMES, rounds(number))
+        copy = tmp_path / f"copy {number}"
+        copy.mkdir()
+        for file in tmp_path.glob("fleet*"):  # as a kill leaves it
+            shutil.copy(file, copy)
+        with fleet(copy / "fleet") as again:
+            assert bits(again) == bits(it)
+        it.close()
+    with fleet(path) as it:
+        assert bits(it) == expected
+
+
+def test_a_call_can_be_repeated(tmp_path):
+    with fleet(tmp_path / "fleet") as it:
+        it.decide(NAMES)
+        first = it.observe(NAMES, rounds(0), at=[0] * 5)
+        again = it.observe(NAMES, rounds(0), at=[0] * 5)
+        assert it.rounds(NAMES).tolist() == [1] * 5 and np.array_equal(first.loss, again.loss)
+        it.observe(NAMES[:2], rounds(5, 2), at=1)
+        it.observe(NAMES, rounds(5), at=1)
+        assert it.rounds(NAMES).tolist() == [2] * 5
+        with pytest.raises(cx.SessionError, match="'campaign 0' has 2 rounds; at= must be"):
+            it.observe(NAMES, rounds(0), at=0)
+
+
+def test_campaigns_end_and_begin_anew(tmp_path):
+    with fleet(tmp_path / "fleet", snapshot_every=2) as it:
+        it.observe(NAMES, rounds(0))
+        begun = it.history(NAMES[1])
+        it.end(NAMES[:2])
+        assert len(it) == 3 and NAMES[0] not in it
+        with pytest.raises(cx.SessionError, match="there is no campaign 'campaign 0'"):
+            it.rounds(NAMES)
+        it.observe(["other", NAMES[1]], rounds(0, 2))
+        expected = it.names, it.decide(it.names).tobytes()
+    with fleet(tmp_path / "fleet") as it:
+        assert (it.names, it.decide(it.names).tobytes()) == expected
+        it.observe([NAMES[1]], rounds(9, 1))
+        assert len(it.history(NAMES[1])) == 2 and len(begun) == 1
+        assert it.regret(NAMES[1]).shape == (2,)
+
+
+def test_bad_calls_change_nothing(tmp_path):
+    with fleet(tmp_path / "fleet") as it:
+        it.observe(NAMES, rounds(0))
+        before = bits(it)
+        bad = {name: column.copy() for name, column in rounds(0).items()}
+        bad[next(iter(bad))][3] = np.nan
+        for call, sentence in (
+            (lambda: it.observe(NAMES, bad), "NaN"),
+            (lambda: it.observe(NAMES, rounds(0, 4)), "shape"),
+            (lambda: it.observe(NAMES[:2] * 2, rounds(0, 4)), "comes twice"),
+            (lambda: it.observe([], {}), "1 to"),
+            (lambda: it.observe("campaign 0", rounds(0)), "a list of names"),
+            (lambda: it.observe([7], rounds(0, 1)), "printable"),
+            (lambda: it.observe(NAMES, {}), "lacks the field"),
+            (lambda: it.observe(NAMES), "must be a dict"),
+            (lambda: it.decide(NAMES, rounds(0)), "go with"),
+            (lambda: it.skip(NAMES), "open request"),
+        ):
+            with pytest.raises(cx.SessionError, match=sentence) as error:
+                call()
+            assert "\n" not in str(error.value)
+        assert bits(it) == before
+    with pytest.raises(cx.SessionError, match="the session is closed"):
+        it.decide(NAMES)
+    with pytest.raises(cx.SessionError, match="fleet=True"):
+        tools.session(tmp_path / "fleet", "DPP")
+
+
+def test_a_loss_that_is_not_finite_names_its_campaign():
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: jnp.log(r["a"]) * x[0])
+    with cx.Fleet(problem, cx.learners.DPP(), key=jax.random.key(0), horizon=10) as it:
+        it.observe(["a", "b"], {"a": np.ones(2)})
+        with pytest.raises(cx.SessionError, match="'b' is not finite"):
+            it.observe(["a", "b"], {"a": np.array([1.0, -1.0])})
+        assert it.rounds(["a", "b"]).tolist() == [1, 1]
+
+
+def test_damage_is_noticed(tmp_path):
+    with fleet(tmp_path / "fleet", snapshot_every=1000) as it:
+        for number in range(3):
+            it.observe(NAMES, rounds(number))
+    with sqlite3.connect(tmp_path / "fleet") as database:
+        database.execute("UPDATE events SET outcome = zeroblob(length(outcome)) WHERE number = 3")
+    database.close()
+    with fleet(tmp_path / "fleet") as it, pytest.raises(cx.SessionError, match="is damaged at event 3"):
+        it.history(NAMES[0])
+
+
+def _serve(path, acknowledged):
+    jax.config.update("jax_enable_x64", True)
+    with fleet(path, snapshot_every=4) as it, open(acknowledged, "ab", buffering=0) as file:
+        while True:
+            count = int(it.rounds(NAMES)[0]) if NAMES[0] in it else 0
+            it.observe(NAMES, rounds(count))
+            os.write(file.fileno(), b"x")
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_at_any_moment(tmp_path, kills):
+    path, acknowledged = tmp_path / "fleet", tmp_path / "acknowledged"
+    context = multiprocessing.get_context("spawn")
+    for kill in range(kills):
+        before = acknowledged.stat().st_size if acknowledged.exists() else 0
+        process = context.Process(target=_serve, args=(path, acknowledged))
+        process.start()
+        while process.is_alive() and (not acknowledged.exists() or acknowledged.stat().st_size < before + 3 + kill % 5):
+            process.join(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with fleet(path) as it:
+            assert 0 <= it.rounds(NAMES)[0] - acknowledged.stat().st_size <= kill + 1
+    with fleet(path) as it, fleet() as alone:
+        for number in range(int(it.rounds(NAMES)[0])):
+            alone.observe(NAMES, rounds(number))
+        assert bits(it) == bits(alone)
