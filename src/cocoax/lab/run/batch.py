@@ -4,7 +4,7 @@ import contextlib
 import functools
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -79,12 +79,18 @@ class Batch:
         return self.play_together(learner, [horizon])[0]
 
     def play_together(
-        self, learner: AbstractLearner, horizons: list[int], device_lock=contextlib.nullcontext
+        self, learner: AbstractLearner, horizons: list[int], device_lock: Callable[[], Any] = contextlib.nullcontext
     ) -> list[Played]:
         """The same for several horizons of one capacity, when it is this process's turn."""
         self._check(learner)
         parts = [_call(learner, part, horizons, device_lock) for part in self._parts]
         return [_joined(played) for played in zip(*parts)]
+
+    def compile(self, learner: AbstractLearner, horizons: list[int]) -> None:
+        """Make ready what `play_together` runs."""
+        self._check(learner)
+        for part in self._parts:
+            _prepared(learner, part, horizons)
 
     def _check(self, learner):
         for problem in self._problems:

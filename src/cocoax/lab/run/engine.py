@@ -42,6 +42,8 @@ class _Run:
         """The next task that can begin."""
         while not self.ready and (part := next(self.parts, None)) is not None:
             self._add(part.comparing(self.pool.split))
+            if self.study.device != "cpu" and self.pool.room > 1:  # compilers for accelerators take their time
+                self._add(part.preparing())
             self._add(part.playing(self.stored))
         return heapq.heappop(self.ready)[2:] if self.ready else None
 
@@ -53,9 +55,11 @@ class _Run:
         task, _ = taken
         self.reporter.now(str(task))
         bench = task.part.bench
-        if task.learner is None:
+        if task.what == "compare":
             return self.pool.submit(bench, task.lane, "compare", task.keys)
         learner = self.study.learner(task.learner, bench.name)
+        if task.what == "prepare":
+            return self.pool.submit(bench, task.lane, "prepare", learner, task.keys)
         return self.pool.submit(bench, task.lane, "play", learner, task.keys, task.part.best(task))
 
     def gone(self, name: str) -> None:
@@ -74,17 +78,17 @@ class _Run:
             if death is None and failures + 1 < _TRIES:
                 self._add([task], failures + 1)
                 return
-            if death is None or task.learner is None:
+            if death is None or task.what == "compare":
                 raise LabError(f"{task}: {death or error_text(error)}; what was finished is kept") from error
             answer = Answer(None, death, 0.0, 0.0)
         keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
-        if answer.batch is None:
+        if answer.batch is not None:
+            self.study.store.append("game" if task.what == "play" else "comparator", answer.batch)
+        if task.what == "compare" and answer.batch is not None:
+            self._add(task.part.playing(answer.batch.rows()))
+        if task.what == "play" and answer.batch is None:
             self.study.refused |= dict.fromkeys(keys, str(answer.reason))
-        else:
-            self.study.store.append("comparator" if task.learner is None else "game", answer.batch)
-        if task.learner is not None:
+        if task.what == "play":
             rounds = sum(T * len(by_seed) for T, by_seed in task.keys.items())
             self.reporter.advance(task.order[:3], rounds, len(keys), answer.seconds, answer.playing)
-        elif answer.batch is not None:
-            self._add(task.part.playing(answer.batch.rows()))
         self.reporter.now(str(task))

@@ -18,6 +18,7 @@ from .workbench import Workbench
 
 _LOOK = 2.0  # seconds between two looks at which workers are there
 _POLL = 0.1  # seconds between two looks at futures that tell nobody when they are done
+_PRIORITY = {"compare": 2, "play": 1, "prepare": 0}
 _Task = TypeVar("_Task")
 
 
@@ -137,7 +138,7 @@ class Executor(Here):
 
     def _expects(self, what):
         """Comparators are found on the CPU, so any worker may do that."""
-        return self._expected | ({"device": self.facts["device"]} if what == "play" else {})
+        return self._expected | ({} if what == "compare" else {"device": self.facts["device"]})
 
 
 class Dask(Executor):
@@ -179,7 +180,7 @@ class Dask(Executor):
         return playing[0] | {"bytes": min(min(there["bytes"] for there in playing), min(limits) // 2)}
 
     def submit(self, bench, lane, what, *arguments):
-        plays = what == "play"
+        plays = what != "compare"
         first = self._players if plays else self._others
         return self._client.submit(
             workbench.work,
@@ -191,10 +192,12 @@ class Dask(Executor):
             workers=[first[lane % len(first)]],
             allow_other_workers=True,
             resources=self._resources if plays else None,
+            priority=_PRIORITY[what],
         )
 
     def call(self, function, *arguments):
-        return self._client.submit(function, *arguments, pure=False)
+        first = {"workers": self._others, "allow_other_workers": True} if self.facts else {}
+        return self._client.submit(function, *arguments, pure=False, **first)
 
     def gone(self):
         try:

@@ -24,11 +24,12 @@ class Planned(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One batch that will be stored: comparators, or the games of one learner in one call."""
+    """One batch that will be stored: comparators, or the games of one learner in one call. Or a program to compile."""
 
-    order: tuple[int, ...]  # of the part, games after comparators, the lane, and the longest horizons first
+    order: tuple[int, ...]  # of the part, the kind of task, the lane, and the place in it
     part: "Part"
-    learner: str | None
+    what: str  # a method of Workbench: compare, play, or prepare
+    learner: str
     keys: Keys
 
     @property
@@ -36,8 +37,8 @@ class Task(NamedTuple):
         return self.order[2]
 
     def __str__(self):
-        what = "best decision in hindsight" if self.learner is None else self.learner
-        return f"{self.part.bench.name}: {what}, T = {', '.join(map(str, self.keys))}"
+        doing = {"compare": "best decision in hindsight", "prepare": f"compiling {self.learner}"}
+        return f"{self.part.bench.name}: {doing.get(self.what, self.learner)}, T = {', '.join(map(str, self.keys))}"
 
 
 class Part:
@@ -48,7 +49,7 @@ class Part:
         self._found: dict[str, pl.DataFrame] = {}  # rows of comparators by key
         self._unknown = {T: set(by_seed.values()) for T, by_seed in comparators.items()}
         self._waiting = [
-            Task((number, 1, lane, place), self, learner, {T: keys[T] for T in horizons})
+            Task((number, 2, lane, place), self, "play", learner, {T: keys[T] for T in horizons})
             for lane, ((learner, _), keys) in enumerate(_by_lane(games).items())
             for place, horizons in enumerate(calls(list(keys), device))
         ]
@@ -63,7 +64,12 @@ class Part:
                 keys = {seed: self.comparators[T].get(seed, "") for seed in seeds[first : first + size]}
                 missing = {seed: key for seed, key in keys.items() if key in self._unknown[T]}
                 if missing:
-                    yield Task((self.number, 0, lane, place), self, None, {T: missing})
+                    yield Task((self.number, 0, lane, place), self, "compare", "", {T: missing})
+
+    def preparing(self) -> list[Task]:
+        """One task for each lane, which can begin before any comparator is known."""
+        first = {task.lane: task for task in reversed(self._waiting)}
+        return [task._replace(order=(self.number, 1, lane, 0), what="prepare") for lane, task in first.items()]
 
     def playing(self, comparators: pl.DataFrame) -> list[Task]:
         """The games that can be played now that these comparators are known, too."""

@@ -74,14 +74,18 @@ class Workbench:
         batch = packed(pl.concat(rows, how="diagonal_relaxed"))
         return Answer(batch, None, time.perf_counter() - began, 0.0)
 
+    def prepare(self, learner: Any, keys: Keys) -> Answer:
+        """Compile the program of some games."""
+        batch, learner = self._batch(keys), _loaded(learner)
+        with contextlib.suppress(Exception):  # will be raised again when it is played
+            batch.compile(learner, list(keys))
+        return Answer(None, None, 0.0, 0.0)
+
     def play(self, learner: Any, keys: Keys, comparators: pl.DataFrame) -> Answer:
         """The games of one learner in one call; comparators in the order of the keys."""
-        began, seeds = time.perf_counter(), tuple(next(iter(keys.values())))
-        if self._stacked[0] != seeds:
-            self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds)
-        learner = _learner(learner) if isinstance(learner, bytes) else learner
+        began, batch, learner = time.perf_counter(), self._batch(keys), _loaded(learner)
         try:
-            played = self._stacked[1].play_together(learner, list(keys), _device_lock)
+            played = batch.play_together(learner, list(keys), _device_lock)
         except Exception as error:  # of this learner or problem: the others go on
             return Answer(None, error_text(error), time.perf_counter() - began, 0.0)
         best = map(stored_comparator, comparators.iter_rows(named=True))
@@ -89,8 +93,14 @@ class Workbench:
             game_rows(list(by_seed.values()), games, [next(best) for _ in by_seed])
             for by_seed, games in zip(keys.values(), played)
         ]
-        playing = sum(games.seconds * horizon * len(seeds) for horizon, games in zip(keys, played))
+        playing = sum(games.seconds * T * len(by_seed) for (T, by_seed), games in zip(keys.items(), played))
         return Answer(packed(pl.concat(rows)), None, time.perf_counter() - began, playing)
+
+    def _batch(self, keys) -> Batch:
+        seeds = tuple(next(iter(keys.values())))
+        if self._stacked[0] != seeds:
+            self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds)
+        return self._stacked[1]
 
 
 def settings() -> dict[str, Any]:
@@ -132,9 +142,13 @@ def check_settings(expected: dict[str, Any], there: dict[str, Any], where: str) 
 
 
 # The same object again for the same bytes, so that nothing is drawn or compiled twice.
-_learner = functools.lru_cache(maxsize=64)(pickle.loads)
+_unpickled = functools.lru_cache(maxsize=64)(pickle.loads)
 _bench = functools.lru_cache(maxsize=2)(pickle.loads)
 _one_at_a_time = threading.Lock()  # on CPUs, two programs that run at once can deadlock
+
+
+def _loaded(learner):
+    return _unpickled(learner) if isinstance(learner, bytes) else learner
 
 
 def _device_lock():
