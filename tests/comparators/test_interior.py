@@ -46,15 +46,15 @@ def programs(rng, size, rounds):
     """Named programs with two rows, of which one binds at the domain's start."""
     rows, answers, none = rng.normal(size=(rounds, size)), rng.normal(size=rounds), np.zeros(0)
     use = np.stack([rng.normal(size=size), rng.uniform(size=size)]) / size
-    smooth = (np.zeros((0, size)), none, none)
+    flat, smooth = np.zeros((0, size)), (np.zeros((0, size)), none, none)
     kinked = (rows, -answers, rng.uniform(size=rounds))
     few = (rows[: size // 4], -answers[: size // 4], np.ones(size // 4))
     return {
-        "full": (Program(rows.T @ rows, -rows.T @ answers, *smooth, use, none)),
-        "singular": (Program(rows[:5].T @ rows[:5], rows[6], *smooth, use, none)),
-        "diagonal": (Program(rng.uniform(size=size), rows[0], *smooth, use, none)),
-        "kinked": (Program(rows.T @ rows, rows[0], *kinked, use, none)),
-        "few kinks": (Program(np.full(size, 0.1), rows[0], *few, use, none)),
+        "full": (Program(rows.T @ rows, flat, -rows.T @ answers, *smooth, use, none)),
+        "singular": (Program(np.zeros((size, size)), rows[:5], rows[6], *smooth, use, none)),
+        "diagonal": (Program(rng.uniform(size=size), flat, rows[0], *smooth, use, none)),
+        "kinked": (Program(rows.T @ rows, flat, rows[0], *kinked, use, none)),
+        "few kinks": (Program(np.full(size, 0.1), rows[:3], rows[0], *few, use, none)),
     }
 
 
@@ -68,7 +68,7 @@ def test_they_agree_with_a_generic_solver(name, seed):
         program = program._replace(h=program.J @ variables.point(variables.start) + np.array([0.0, 0.01]))
         answer = solve_interior(program, variables, lambda value: 1e-7, 1e-9, lambda: None)
         x = cp.Variable(SIZE)
-        hessian = program.H if program.H.ndim == 2 else np.diag(program.H)
+        hessian = (program.H if program.H.ndim == 2 else np.diag(program.H)) + program.F.T @ program.F
         loss = 0.5 * cp.quad_form(x, cp.psd_wrap(hessian)) + program.c @ x
         loss = loss + program.w @ cp.abs(program.A @ x + program.b) if len(program.w) else loss
         value = solved(loss, [program.J @ x <= program.h, *limits(x, SIZE)])

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .curvature import Curvature, curvature_of
 from .factorisation import Program
 from .interior import solve_interior
 from .kinks import Kinks, judge_kinked, without_kinks
@@ -25,24 +26,28 @@ class Dense(Newton):
         self.kinks = None if kinks is None else kinks.rows()
         self.rows = (np.zeros((0, size)), np.zeros(0), np.zeros(0)) if self.kinks is None else self.kinks
         self.share = _SHARE
-        self.known: np.ndarray | None = None  # the Hessian, if it is the same everywhere
+        self.patience = 1 if quadratic or kinks is not None else 8  # where the model is exact, another is no better
+        self.known: Curvature | None = None  # the Hessian, if it is the same everywhere
 
     def _model(self, x, multiplier):
         """As in `Newton`; the last are the multipliers of the kinks."""
         search = self.search
-        hessian = self._hessian(x.point, multiplier) if self.known is None else self.known
+        hessian = self.known
+        if hessian is None:
+            hessian = curvature_of(search, self.smooth, x.point, multiplier, self.most_flops)
         if hessian is None:
             return None
-        if not isinstance(hessian, np.ndarray):
-            diagonal = hessian.nnz <= len(x.point) and 2 * len(self.rows[1]) < len(x.point)
-            hessian = hessian.diagonal() if diagonal else hessian.toarray()
         self.known = hessian if self.quadratic else None
-        image = hessian @ x.point if hessian.ndim == 2 else hessian * x.point
+        image, factor = hessian.times(x.point), hessian.factor
+        if hessian.full is not None or 2 * (len(factor) + len(self.rows[1])) >= len(x.point):
+            matrix, factor = hessian.dense(), factor[:0]
+        else:
+            matrix = hessian.diagonal
         jacobian = self.objective.jacobian(x.point)
         norm = np.linalg.norm(jacobian, axis=1)
         norm = np.where(norm > 0, norm, 1.0)
         limits = (jacobian @ x.point - x.constraint) / norm
-        program = Program(hessian, x.slope - image, *self.rows, jacobian / norm[:, None], limits)
+        program = Program(matrix, factor, x.slope - image, *self.rows, jacobian / norm[:, None], limits)
         constant = x.loss - x.slope @ x.point + 0.5 * (x.point @ image)
         excess = self.share * search.tol * np.min(search.constraint_scale / norm, initial=np.inf)
 

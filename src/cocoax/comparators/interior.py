@@ -18,6 +18,7 @@ from .variables import Variables
 _STEPS = 60
 _BACK = 0.995  # of the way to the boundary
 _SHORT, _STUCK = 1e-3, 4  # steps so short, so often: it cannot go on
+_WORSE = 1e6  # times as far from optimal as before: rounding
 
 
 class Answer(NamedTuple):
@@ -33,8 +34,12 @@ class _Pairs:
         self.slacks, self.duals = slacks, duals
 
     @property
+    def total(self):
+        return sum(s @ z for s, z in zip(self.slacks, self.duals))
+
+    @property
     def mean(self):
-        return sum(s @ z for s, z in zip(self.slacks, self.duals)) / max(sum(map(len, self.slacks)), 1)
+        return self.total / max(sum(map(len, self.slacks)), 1)
 
     def longest(self, moves):
         """The longest step, at most 1, after which all are still positive."""
@@ -57,13 +62,20 @@ class _Pairs:
 def solve_interior(program: Program, variables: Variables, gap: Callable, excess: float, check: Callable) -> Answer:
     """To within `gap(value)` in value, where rows may be exceeded by `excess`. Raises `Unsolved` if it breaks down."""
     method, short = _Method(program, variables), 0
+    least, best = (np.inf, np.inf), None
     for _ in range(_STEPS):
         check()
-        step = method.step()
-        short = short + 1 if step < _SHORT else 0
-        if short >= _STUCK or method.done(gap(method.value), excess):
+        method.measure()
+        missing = max(method.excess - excess, 0.0), method.pairs.total + method.error
+        if missing < least and np.isfinite(method.v).all():
+            least, best = missing, method.answer()
+        goal = gap(method.value)
+        if short >= _STUCK or missing <= (0.0, goal) or missing[1] > _WORSE * max(least[1], goal):
             break
-    return method.answer()
+        short = short + 1 if method.step() < _SHORT else 0
+    if best is None:
+        raise Unsolved("interior points", np.zeros(len(program.h)))
+    return best
 
 
 class _Method:
@@ -102,18 +114,12 @@ class _Method:
                 values[row] = part.sum() - total.limit
         return values
 
-    def done(self, gap, excess):
-        pairs = sum(map(len, self.pairs.slacks)) * self.pairs.mean
-        return pairs <= gap and self.error <= gap and self.excess <= excess
-
     def answer(self):
         x, own = self.variables.point(self.v), len(self.program.h)
-        if not np.isfinite(x).all():
-            raise Unsolved("interior points", np.zeros(own))
         return Answer(x, np.maximum(self.y[:own], 0.0), self.pairs.duals[3] - self.pairs.duals[4])
 
-    def step(self):
-        """One step towards the optimum; returns its length."""
+    def measure(self):
+        """By how much the optimality conditions are broken here."""
         program, pairs, x = self.program, self.pairs, self.variables.point(self.v)
         values = self._rows()
         values[~self.equal] += pairs.slacks[2]
@@ -122,41 +128,43 @@ class _Method:
         slope = self.variables.pull(slope + (pairs.duals[3] - pairs.duals[4]) @ program.A) + self.y @ self.rows
         slope[self.low] -= pairs.duals[0]
         slope[self.high] += pairs.duals[1]
-        solve = self._factor()
+        self.slope, self.values = slope, values
+        self.error = self.variables.reach(self.v, slope)
+        self.excess = float(np.abs(values).max(initial=0.0))
+
+    def step(self):
+        """One step towards the optimum; returns its length."""
+        pairs, solve = self.pairs, self._factor()
         targets = [-s * z for s, z in zip(pairs.slacks, pairs.duals)]
-        _, _, moves = self._move(solve, slope, values, targets)
-        share = pairs.longest(moves)
-        mean = pairs.mean
+        _, _, moves = self._move(solve, targets)
+        mean, share = pairs.mean, pairs.longest(moves)
         centre = (pairs.after(share, moves).mean / mean) ** 3 * mean
         targets = [t + centre - ds * dz for t, ds, dz in zip(targets, moves.slacks, moves.duals)]
-        dv, dy, moves = self._move(solve, slope, values, targets)
+        dv, dy, moves = self._move(solve, targets)
         step = min(1.0, _BACK * pairs.longest(moves))
         if not np.isfinite(step):
             return 0.0
         self.v = self.v + step * dv
         self.y = self.y + step * dy
         self.pairs = pairs.after(step, moves)
-        left = (1 - step) * np.abs(slope)
-        self.error = float(left @ np.abs(self.v - self.variables.start).clip(1e-3 * np.abs(self.v).max()))
-        self.excess = (1 - step) * float(np.abs(values).max(initial=0.0))
         return step
 
-    def _move(self, solve, slope, values, targets):
+    def _move(self, solve, targets):
         """(dv, dy, moves of the pairs) for which the linearised optimality conditions hold."""
         program, (lower, upper, _, above, below) = self.program, self.pairs.slacks
         a, b = self.pairs.duals[3:]
-        side, both = -slope, a * below + b * above
+        side, both = -self.slope, a * below + b * above
         side[self.low] += targets[0] / lower
         side[self.high] -= targets[1] / upper
         turned = 2 * (b * targets[3] - a * targets[4]) / both
         side -= self.variables.pull(turned @ program.A)
-        limits = -values
+        limits = -self.values
         limits[~self.equal] -= targets[2] / self.pairs.duals[2]
         dv, dy = solve(side, limits)
         dz = program.A @ self.variables.point(dv)
         da = 2 * a * b / both * dz + 0.5 * turned
         dt = (above * targets[4] + below * targets[3] + dz * (a * below - b * above)) / both
-        ds = [dv[self.low], -dv[self.high], -(values + self.rows @ dv)[~self.equal], dt - dz, dt + dz]
+        ds = [dv[self.low], -dv[self.high], -(self.values + self.rows @ dv)[~self.equal], dt - dz, dt + dz]
         bounds = [
             (target - dual * move) / slack
             for target, dual, move, slack in zip(targets, self.pairs.duals, ds, (lower, upper))

@@ -4,26 +4,25 @@ Around $x_k$ it minimises the quadratic model of $F + \langle\lambda_k, G\rangle
 constraints hold (Wilson, 1963). Quadratic losses with affine constraints need one step.
 """
 
-import time
 from typing import Any
 
 import numpy as np
 
 from .cones import Cones
+from .curvature import curvature_of
 from .quadratic import Unsolved, solve_cones
 from .search import Search
 
 _STEPS = 40
-_STUCK = 8  # steps that do not narrow the gap
 _SUFFICIENT = 0.1
 _SHORTEST = 1e-12
-_NEGLIGIBLE = 1e-13  # of the largest curvature
 
 
 class Newton:
     """`solve` returns when it is done or makes no more progress."""
 
     most_flops: float = 2e9  # of a factorisation
+    patience: int = 8  # steps that do not narrow the gap
 
     def __init__(self, search: Search, cones: Cones):
         self.search, self.cones, self.objective = search, cones, search.objective
@@ -42,7 +41,7 @@ class Newton:
             x = self._advance(x, target, multiplier, weights)
             gap = self.search.gap
             lowest, stuck = (gap, 0) if gap < 0.9 * lowest else (lowest, stuck + 1)
-            if self.search.done or stuck >= _STUCK:
+            if self.search.done or stuck >= self.patience:
                 return
 
     def _model(self, x, multiplier):
@@ -50,23 +49,31 @@ class Newton:
         from scipy import sparse
 
         n, extra = self.cones.size, self.cones.extra
-        hessian = self._hessian(x.point, multiplier)
+        hessian = curvature_of(self.search, self.smooth, x.point, multiplier, self.most_flops)
         if hessian is None:
             return None
         jacobian = self.objective.jacobian(x.point)
-        slope = x.slope - hessian @ x.point
-        scale = max(np.abs(slope).max(), abs(hessian).max(), np.abs(self.cost).max(initial=0.0), 1e-300)
+        slope, rank = x.slope - hessian.times(x.point), len(hessian.factor)
+        curved = hessian.sparse()
+        sizes = [np.abs(part).max(initial=0.0) for part in (slope, self.cost, curved.data, hessian.factor**2)]
+        scale = max(*sizes, 1e-300)
         norm = np.linalg.norm(jacobian, axis=1)
         norm = np.where(norm > 0, norm, 1.0)
         rows = sparse.csr_array(np.pad(jacobian / norm[:, None], ((0, 0), (0, extra))))
         limits = (jacobian @ x.point - x.constraint) / norm
         parts = self.cones.parts
         matrix = sparse.vstack([rows, *(part.matrix for part in parts)], format="csc")
-        sides = np.concatenate([limits, *(part.side for part in parts)])
+        sides = np.concatenate([limits, *(part.side for part in parts), np.zeros(rank)])
         kinds = [("positive", len(limits)), *((part.cone, len(part.side)) for part in parts)]
-        full = sparse.block_diag([hessian, sparse.csr_array((extra, extra))]) if extra else hessian
-        cost = sparse.triu(full / scale, format="csc")
-        slope, seconds = np.concatenate([slope, self.cost]) / scale, self.search.clock.left
+        blocks = [curved / scale, sparse.csr_array((extra, extra))][: 2 if extra else 1]
+        if rank:  # z = Fx are variables of their own
+            image = np.pad(hessian.factor / scale**0.5, ((0, 0), (0, extra)))
+            matrix = sparse.block_array(
+                [[matrix, None], [sparse.csr_array(image), -sparse.eye_array(rank)]], format="csc"
+            )
+            kinds, blocks = [*kinds, ("zero", rank)], [*blocks, sparse.eye_array(rank)]
+        cost = sparse.triu(sparse.block_diag(blocks), format="csc")
+        slope, seconds = np.concatenate([slope, self.cost, np.zeros(rank)]) / scale, self.search.clock.left
         try:
             answer, weights = solve_cones(cost, slope, matrix, sides, kinds, seconds, self.accuracy)
         except Unsolved as failure:
@@ -77,27 +84,8 @@ class Newton:
         target = answer[:n]
         if self.search.oracle.projects:
             target = self.search.oracle.nearest(target)
-        weights = scale * weights
+        weights = scale * weights[: len(weights) - rank]
         return target, np.maximum(weights[: len(limits)], 0.0) / norm, weights[len(limits) :]
-
-    def _hessian(self, point, multiplier):
-        """Sparse; None if it is large and dense."""
-        from scipy import sparse
-
-        n = len(point)
-        probe = np.random.default_rng(0).standard_normal(n)
-        began = time.monotonic()
-        both = self.smooth.products(point, multiplier, np.stack([np.ones(n), probe]))
-        took = time.monotonic() - began
-        if not np.isfinite(both).all():
-            return None
-        if np.abs(both[1] - both[0] * probe).max() <= 1e-12 * np.abs(both).max():
-            return sparse.diags_array(both[0], format="csr")
-        if n**3 / 3 > self.most_flops or took * n / 64 > 0.5 * self.search.clock.left:
-            return None
-        dense = self.smooth.products(point, multiplier, np.eye(n))
-        dense = 0.5 * (dense + dense.T)
-        return sparse.csr_array(np.where(np.abs(dense) > _NEGLIGIBLE * np.abs(dense).max(), dense, 0.0))
 
     def _advance(self, x, target, multiplier, weights):
         """The next point: the whole step, or as much of it as lessens F + K max(G, 0) with large K."""

@@ -38,6 +38,12 @@ class Variables(NamedTuple):
         x[self.mirror] -= v[self.size :]
         return x
 
+    def reach(self, v, slope):
+        """About the largest |<slope, v - w>| over all w of the set."""
+        width = np.where(np.isfinite(self.upper - self.lower), self.upper - self.lower, np.abs(v - self.start))
+        far = sum(one.limit * np.abs(slope[one.which]).max() for one in self.totals)
+        return float(np.abs(slope) @ width + far)
+
     def pull(self, slope):
         """A slope of x, as one of v."""
         return np.concatenate([slope, -slope[..., self.mirror]], axis=-1)
