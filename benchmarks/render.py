@@ -10,11 +10,13 @@ TITLES = {
     "throughput": "Throughput of games",
     "first": "Time to first result",
     "memory": "Memory",
+    "hindsight": "The best decision in hindsight",
+    "comparators": "Comparators that are hard",
     "factored": "Too large to write down",
 }
 DEVICES = {"cpu": "CPU", "gpu": "GPU"}
 RELATIONS = {">=": "at least", "<=": "at most"}
-PIVOTED = ("rounds", "throughput", "first", "memory")
+PIVOTED = ("rounds", "throughput", "first", "memory", "hindsight")
 
 HEAD = """# Benchmarks
 

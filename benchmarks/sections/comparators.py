@@ -1,0 +1,150 @@
+"""Comparators that are hard: traffic, ratings, assignments and sparse classification.
+
+* Sioux Falls: 24 origins, each with its own flow over 76 links, whose delays depend on all flows together (Beckmann's
+  objective; 4,231,335.287 is the published optimum). A product of 24 `Flow`s, of which only LMOs are known.
+* Ratings: 943 x 1682 matrices in a nuclear-norm ball, 100,000 entries seen, to 1e-2.
+* Birkhoff(40): 20 rounds, the distance to a matrix or a least-squares fit; and l1 logistic regression with 500 features
+  and 2,000 rounds; both to 1e-4, against CVXPY with Clarabel.
+
+Each again with `seconds=5`. JAX's programs are compiled before; gaps are relative, and proven.
+"""
+
+import functools
+import importlib.util
+import json
+import time
+import warnings
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import cocoax as cx
+from benchmarks.timing import in_turn, row
+
+DATA = Path(__file__).parent.parent / "data" / "sioux_falls.json"
+LIMIT = 5.0  # seconds
+
+
+def traffic():
+    """Flows in thousands. A link of its own for every destination leads to one common sink."""
+    net = json.loads(DATA.read_text())
+    links, trips = np.stack([net["tail"], net["head"]], 1) - 1, np.array(net["trips"]) / 1e3
+    blocks, sink = [], len(trips)
+    for origin, demand in enumerate(trips):
+        ends = np.flatnonzero(demand)
+        edges = np.concatenate([links, np.stack([ends, np.full(len(ends), sink)], 1)])
+        capacity = np.concatenate([np.full(len(links), demand.sum()), demand[ends]])
+        blocks.append(cx.domains.Flow(edges, source=origin, sink=sink, value=demand.sum(), capacity=capacity))
+
+    def loss(x, r):
+        flow = sum(block[: len(links)] for block in x)
+        return jnp.sum(r["time"] * (flow + 0.03 * r["capacity"] * (flow / r["capacity"]) ** 5))
+
+    rounds = {"time": np.array([net["free_flow_time"]]), "capacity": np.array([net["capacity"]]) / 1e3}
+    return cx.Problem(cx.domains.Product(tuple(blocks)), loss), rounds
+
+
+def ratings(rows=943, columns=1682, count=100_000):
+    """From 1 to 5, of a noisy matrix of rank 8, where few rows and columns are seen often."""
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(rows, 8)), rng.normal(size=(columns, 8))
+    often = rng.pareto(1.2, rows) + 0.3, rng.pareto(1.0, columns) + 0.2
+    picks = [rng.choice(len(weights), size=3 * count, p=weights / weights.sum()) for weights in often]
+    places = rng.permutation(np.unique(picks[0] * columns + picks[1]))[:count]
+    i, j = places // columns, places % columns
+    noise = 0.3 * rng.normal(size=len(i))
+    rating = np.clip(np.round(3.5 + 0.75 * (left[i] * right[j]).sum(1) / 8**0.5 + noise), 1, 5)
+    ball = cx.domains.NuclearNormBall((rows, columns), 5000.0 * (rows / 943))
+    problem = cx.Problem(ball, lambda x, r: 0.5 * (x[r["i"], r["j"]] - r["rating"]) ** 2)
+    return problem, {"i": i, "j": j, "rating": rating}
+
+
+def assignment(size, is_fit):
+    rng = np.random.default_rng(0)
+    rounds = {
+        "target": rng.uniform(size=(20, size, size)),
+        "row": rng.normal(size=(20, size, size)),
+        "answer": rng.normal(size=20),
+    }
+
+    def loss(x, r):
+        near = 0.5 * jnp.sum((x - r["target"]) ** 2)
+        return 0.5 * (jnp.vdot(r["row"], x) - r["answer"]) ** 2 + 0.01 * near if is_fit else near
+
+    def solve():
+        import cvxpy as cp
+
+        x, target = cp.Variable((size, size)), rounds["target"]
+        total = 0.5 * (20 * cp.sum_squares(x) - 2 * cp.sum(cp.multiply(target.sum(0), x)) + (target**2).sum())
+        if is_fit:
+            fit = rounds["row"].reshape(20, -1) @ cp.vec(x, order="C") - rounds["answer"]
+            total = 0.01 * total + 0.5 * cp.sum_squares(fit)
+        return cp.Problem(cp.Minimize(total), [x >= 0, cp.sum(x, 0) == 1, cp.sum(x, 1) == 1]).solve("CLARABEL")
+
+    return cx.Problem(cx.domains.Birkhoff(size), loss), rounds, solve
+
+
+def classification(features, count):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(count, features))
+    label = np.sign(rows[:, :10].sum(1) + rng.normal(size=count))
+    problem = cx.Problem(
+        cx.domains.L1Ball(features, 5.0), lambda x, r: jax.nn.softplus(-r["label"] * jnp.vdot(r["row"], x))
+    )
+
+    def solve():
+        import cvxpy as cp
+
+        x = cp.Variable(features)
+        total = cp.sum(cp.logistic(-cp.multiply(label, rows @ x)))
+        return cp.Problem(cp.Minimize(total), [cp.norm1(x) <= 5]).solve("CLARABEL")
+
+    return problem, {"row": rows, "label": label}, solve
+
+
+def timed(problem, rounds, tol, seconds=None):
+    """(seconds, relative gap) of the second call."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cx.hindsight(problem, rounds, tol=tol, seconds=seconds, progress=False)
+        began = time.perf_counter()
+        best = cx.hindsight(problem, rounds, tol=tol, seconds=seconds, progress=False)
+    return time.perf_counter() - began, float(best.gap / best.value), float(best.value)
+
+
+def alone(case, problem, rounds, tol, limit):
+    """With all the time that it needs, and with five seconds."""
+    rows = []
+    for way, seconds, bound in ((f"to {tol:.0e}", None, limit), (f"`seconds={LIMIT:.0f}`", LIMIT, 6.0)):
+        took, gap, value = timed(problem, rounds, tol, seconds)
+        rows.append(row(case, way, [took], target=("<=", bound), note=f"gap {gap:.1e}, value {value:,.3f}"))
+    return rows
+
+
+def compared(case, problem, rounds, solve):
+    rows = alone(case, problem, rounds, 1e-4, 60.0)
+    if importlib.util.find_spec("cvxpy") is None:
+        return rows
+    call = functools.partial(cx.hindsight, problem, rounds, tol=1e-4, progress=False)
+    spent = in_turn({"cocoax": lambda: call().value, "CVXPY": solve}, 5, long=10.0, compiled=True)
+    ratio = float(np.median(spent["cocoax"]) / np.median(spent["CVXPY"]))
+    ours = row(case, "cocoax", spent["cocoax"], over="CVXPY", ours=spent["CVXPY"])
+    rows += [ours, row(case, "CVXPY", spent["CVXPY"])]
+    return [*rows, row(case, "cocoax / CVXPY", [ratio], unit="x", target=("<=", 2.0))]
+
+
+def measure(device, quick):
+    size, features = (5, 20) if quick else (40, 500)
+    rows = compared("Birkhoff, distance", *assignment(size, False))
+    rows += compared("Birkhoff, fit", *assignment(size, True))
+    rows += compared("l1 logistic", *classification(features, 4 * features))
+    if not quick:
+        for kind in ("float32", "float64"):
+            with jax.enable_x64(kind == "float64"):
+                problem, rounds = traffic()
+                rows += alone(f"Sioux Falls, {kind}", problem, rounds, 1e-4, 30.0)
+                rows += alone(f"Sioux Falls, {kind}", problem, rounds, 1e-5, 120.0)[:1]
+        rows += alone("ratings, 943 x 1682", *ratings(), 1e-2, 120.0)
+    return rows
