@@ -18,10 +18,11 @@ from cocoax.testing import check_dual, check_learner, check_primal, problems
 from cocoax.testing.learners import check_game, with_names_and_gradients
 from cocoax.testing.require import kinds
 
-# They answer requests: test_auto_price, test_mirror_descent, test_budgeted and test_pacing check their contracts
+# They answer requests: test_auto_price, test_mirror_descent, test_budgeted, test_pacing, test_bandits check them
 OF_REQUESTS = {
     learners.AdaptivePacing,
     learners.AutoPrice,
+    learners.BanditPrice,
     learners.Budgeted,
     learners.DualMirrorDescent,
     learners.PIDPacing,
@@ -102,7 +103,10 @@ PLAYED = LONG | {
 # They only choose numbers for parts that others have, and have no loop of their own
 CHOOSING = {"AdaptivePDOGD", "Castiglioni", "Liakopoulos", "LyapStoch", "PDOFW", "PDOGD", "YuanLamperski"}
 WHOLE = [name for name in LEARNERS if name not in PLAYED | CHOOSING]
-ON_PYTREES = [name for name in LEARNERS if not name.startswith(("Blocks", "Capped"))] + ["Blocks OCG", "Blocks SFTPL"]
+ON_PYTREES = [name for name in LEARNERS if not name.startswith(("Blocks", "Capped", "EXP3"))] + [
+    "Blocks OCG",
+    "Blocks SFTPL",
+]
 PLAYED_ON_PYTREES = [
     "PDMFW",
     "Auto",
@@ -116,7 +120,14 @@ PLAYED_ON_PYTREES = [
     "Blocks OCG",
 ]
 ON_MATRICES = ["Blocks OCG", "Blocks FTPL", "PDMFW", "DPP", "Auto"]
-USES_COINS = {"Anytime": False, "PDOGD": False, "AdaptivePDOGD": False, "DPP": False, "Stay": False} | dict.fromkeys(
+USES_COINS = {
+    "Anytime": False,
+    "PDOGD": False,
+    "AdaptivePDOGD": False,
+    "DPP": False,
+    "EXP3": True,
+    "Stay": False,
+} | dict.fromkeys(
     (
         "Auto",
         "Capped",

@@ -2,6 +2,7 @@ from . import citations as citations
 from .anytime import Anytime as Anytime
 from .auto import TrackedPI as TrackedPI
 from .auto_price import AutoPrice as AutoPrice
+from .bandit_price import BanditPrice as BanditPrice
 from .base import AbstractLearner as AbstractLearner
 from .base import Horizon as Horizon
 from .base import Outcome as Outcome
@@ -12,6 +13,7 @@ from .drift import DPP as DPP
 from .drift import DPPMirror as DPPMirror
 from .drift import Liakopoulos as Liakopoulos
 from .drift import YuNeely as YuNeely
+from .exp3 import EXP3 as EXP3
 from .frontier import PDOFW as PDOFW
 from .frontier import PENOFW as PENOFW
 from .guarded import Guarded as Guarded

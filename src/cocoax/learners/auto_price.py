@@ -13,7 +13,7 @@ from ..core.facts import Facts
 from ..core.parameters import rounds_remembered
 from ..errors import LearnerError
 from .base import Horizon
-from .price_sample import Sample, one_price, several_prices, unravel_like
+from .price_sample import Sample, one_price, place, several_prices, unravel_like
 from .pricing import AbstractPricing, prediction
 
 _SHORTEST = 32  # rounds in which a surplus or a debt is used up, if there are so many
@@ -25,7 +25,9 @@ _OFTEN = 16  # the price is searched again after this part of the rounds so far,
 _STEPS, _PART = 16, 64  # of the search for several prices, each with a part of the sample
 
 
-class _Prices(eqx.Module):
+class Prices(eqx.Module):
+    """What the price is learned from."""
+
     prices: Float[Array, " m"]
     sample: Sample
     violation: Float[Array, " m"]  # the sum of g so far
@@ -98,7 +100,7 @@ class AutoPrice(AbstractPricing):
         if self.plans and horizon is not None:
             left = (horizon if isinstance(horizon, Horizon) else Horizon(horizon)).rounds
         none = jnp.zeros((), jnp.int32)
-        return _Prices(zeros, sample, zeros, zeros, none, none, left)
+        return Prices(zeros, sample, zeros, zeros, none, none, left)
 
     def multiplier(self, prices):
         return prices.prices
@@ -106,27 +108,28 @@ class AutoPrice(AbstractPricing):
     def rounds_left(self, state):
         return None
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         old = state.prices
         if problem.constraints == 0:
             return eqx.tree_at(lambda p: p.rounds, old, old.rounds + 1)
         rounds, violation = old.rounds + 1, old.violation + values
-        place = old.sample.place(old.rounds, self.memory)
+        where = place(self.size, old.rounds, self.memory)
         is_due = rounds > old.due
 
         def work(_, carry):
             sample, prices, squares, due = carry
-            sample = sample.store(problem, expected, played, old.rounds, place)
-            state_now = _Prices(prices, sample, violation, squares, rounds, due, old.horizon)
+            sample = sample.store(problem, expected, played, old.rounds, where)
+            state_now = Prices(prices, sample, violation, squares, rounds, due, old.horizon)
             found = prices, squares, due
-            return sample, *jax.lax.cond(is_due, lambda: self._search(problem, state_now, state.start), lambda: found)
+            return sample, *jax.lax.cond(is_due, lambda: self.search(problem, state_now, state.start), lambda: found)
 
         # a loop of at most one step: most rounds have nothing to do, and a `cond` would copy the sample
-        busy = (is_due | (place < self.size)).astype(jnp.int32)
+        busy = (is_due | (where < self.size)).astype(jnp.int32)
         sample, prices, squares, due = jax.lax.fori_loop(0, busy, work, (old.sample, old.prices, old.squares, old.due))
-        return _Prices(prices, sample, violation, squares, rounds, due, old.horizon)
+        return Prices(prices, sample, violation, squares, rounds, due, old.horizon)
 
-    def _search(self, problem, state: _Prices, start):
+    def search(self, problem, state: Prices, start):
+        """(prices, squares, the round after which to search next)."""
         sample, domain, unravel = state.sample, problem.domain, unravel_like(start)
         played = state.rounds.astype(state.prices.dtype)
         ahead = played if state.horizon is None else jnp.maximum(state.horizon.astype(played.dtype) - played, 1)

@@ -79,7 +79,7 @@ class DualMirrorDescent(AbstractPricing):
     def multiplier(self, prices):
         return prices
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         step = self.step.astype(values.dtype)
         if self.geometry == "entropy":
             return state.prices * jnp.exp(step * values)
@@ -123,7 +123,7 @@ class RegularizedMirrorDescent(AbstractPricing):
     def multiplier(self, prices):
         return prices
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         wanted = self.response(state.prices)
         if jnp.shape(wanted) != values.shape:
             raise LearnerError(f"response must return {values.shape[0]} values, got shape {jnp.shape(wanted)}")

@@ -67,7 +67,7 @@ class PIDPacing(AbstractPricing):
     def multiplier(self, prices):
         return prices.prices
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         old, kind = state.prices, values.dtype
         rounds = old.rounds + 1
         size = old.size + (jnp.abs(values) - old.size) / rounds.astype(kind)
@@ -114,6 +114,6 @@ class AdaptivePacing(AbstractPricing):
     def multiplier(self, prices):
         return prices
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         moved = state.prices + self.step.astype(values.dtype) * values
         return jnp.clip(moved, 0, self.most.astype(values.dtype))

@@ -34,20 +34,6 @@ class Sample(eqx.Module):
             zeros[:, 0] if constraints else sizes[:, :0], zeros, zeros[..., 0], jnp.full(size, -1, jnp.int32), sizes
         )
 
-    def place(self, number, memory) -> Int[Array, ""]:
-        """Where request `number` is stored; beyond the end if it is not: each of n requests is there in size / n.
-
-        With a memory, old ones are replaced so fast that they are about three memories old. Which request replaces
-        which is no accident: multiples of irrational numbers, modulo 1, are spread evenly. So a batch of games stores
-        in the same rounds, and the others cost nothing.
-        """
-        size = len(self.round)
-        rate = size / (number + 1).astype(float)
-        if memory is not None:
-            rate = jnp.maximum(rate, size / (3 * memory))
-        place = jnp.where(number < size, number, (_spread(number, _PLASTIC) * size).astype(jnp.int32))
-        return jnp.where((number < size) | (_spread(number, _GOLDEN) < rate), place, size)
-
     def store(self, problem, expected, point: Point, number, place) -> "Sample":
         values = problem.values(point, expected)[1]
         of_loss, of_constraints = problem.gradients(point, expected)
@@ -80,6 +66,20 @@ class Sample(eqx.Module):
         """Of prices: the size of the loss's gradients over that of the constraints'."""
         squares = weights @ self.sizes
         return ratio(jnp.sqrt(squares[0]), jnp.sqrt(squares[1:]))
+
+
+def place(size: int, number, memory) -> Int[Array, ""]:
+    """Where request `number` is stored of `size` places; beyond them if it is not: each of n is there in size / n.
+
+    With a memory, old ones are replaced so fast that they are about three memories old. Which request replaces which is
+    no accident: multiples of irrational numbers, modulo 1, are spread evenly. So a batch of games stores in the same
+    rounds, and the others cost nothing.
+    """
+    rate = size / (number + 1).astype(float)
+    if memory is not None:
+        rate = jnp.maximum(rate, size / (3 * memory))
+    place = jnp.where(number < size, number, (_spread(number, _PLASTIC) * size).astype(jnp.int32))
+    return jnp.where((number < size) | (_spread(number, _GOLDEN) < rate), place, size)
 
 
 def one_price(spending, target, price, unit):

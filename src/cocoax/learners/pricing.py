@@ -79,7 +79,7 @@ class AbstractPricing(AbstractLearner):
         played = point_played(played, state.start)
         loss, values = problem.values(played, round)
         prices = self.multiplier(state.prices)
-        learned = self.learn(problem, state, expected, played, values)
+        learned = self.learn(problem, state, expected, played, loss, values)
         weights = Weights(jnp.ones((), values.dtype), prices)
         return PricingState(state.start, learned), outcome(
             loss, values, weights, cost(lmo_calls=self.lmos, gradient_calls=1), self.rounds_left(state)
@@ -99,7 +99,9 @@ class AbstractPricing(AbstractLearner):
         """The price of each constraint."""
 
     @abc.abstractmethod
-    def learn(self, problem: Problem, state: PricingState, expected: Round, played: Point, values: Any) -> Any:
+    def learn(
+        self, problem: Problem, state: PricingState, expected: Round, played: Point, loss: Any, values: Any
+    ) -> Any:
         """What the next price is learned from, after a round in which the constraints came to `values`."""
 
 

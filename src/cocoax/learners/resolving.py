@@ -72,7 +72,7 @@ class Resolving(AbstractPricing):
     def rounds_left(self, state):
         return state.prices.horizon - state.prices.rounds
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         old, rounds = state.prices, state.prices.rounds + 1
         sample = old.sample.store(problem, expected, played, old.rounds, old.rounds)
         violation, prices = old.violation + values, old.prices

@@ -76,7 +76,7 @@ class Throttling(AbstractPricing):
     def _safe(self, state):
         return as_point(self.safe, state.start, tree.dtype(state.start), "safe")
 
-    def learn(self, problem, state, expected, played, values):
+    def learn(self, problem, state, expected, played, loss, values):
         old, kind = state.prices, values.dtype
         rounds = old.rounds + 1
         wanted = best_answer(problem, expected, self.multiplier(old), start=state.start).constraint

@@ -2,12 +2,12 @@
 
 import functools
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import ProbabilitySimplex
@@ -16,6 +16,7 @@ from ..problem.environment import Environment
 from ..problem.problem import Problem, Round
 from .base import Instance
 
+_SEEN = {True: True, False: ("expected_quality", "expected_cost", "budget"), "source": ("source",)}
 _THOUSANDTHS, _HUNDRED_MILLIONTHS = 1e-3, 1e-8  # units of the stored quality and cost
 
 
@@ -35,6 +36,7 @@ class _Prompts(Environment):
     expected_quality: Float[Array, "n models"]
     expected_cost: Float[Array, "n models"]
     budget: Float[Array, ""]
+    source: Int[Array, " n"]
 
     def init(self, key):
         return jax.random.permutation(key, len(self.quality)), jnp.zeros((), jnp.int32)
@@ -42,7 +44,7 @@ class _Prompts(Environment):
     def emit(self, state, decision, key):
         order, t = state
         row = order[t % len(order)]
-        fields = ("quality", "cost", "expected_quality", "expected_cost")
+        fields = ("quality", "cost", "expected_quality", "expected_cost", "source")
         return (order, t + 1), {name: getattr(self, name)[row] for name in fields} | {"budget": self.budget}
 
 
@@ -72,13 +74,25 @@ def expected_by_source(request: Round) -> Round:
     return {"quality": request["expected_quality"], "cost": request["expected_cost"], "budget": request["budget"]}
 
 
+SOURCES = 31
+"""How many sources the prompts come from."""
+
+
+def source_features(request: Round) -> Float[Array, " 31"]:
+    """For `BanditPrice(source_features, SOURCES)`: which source a prompt of `llm_routing(known="source")` is of."""
+    return jax.nn.one_hot(request["source"], SOURCES, dtype=float)
+
+
 @with_facts(ProblemFacts("a simplex", "real prompts, routed to one of three language models; decided after a request"))
-def llm_routing(key: PRNGKeyArray | None = None, *, budget: Any = 2e-3, known: bool = True) -> Instance:
+def llm_routing(
+    key: PRNGKeyArray | None = None, *, budget: Any = 2e-3, known: bool | Literal["source"] = True
+) -> Instance:
     r"""$f_t(x) = -\langle q_t, x\rangle$ and $g_t(x) = \langle c_t, x\rangle - \rho$ over three models, one a prompt.
 
     Quality $q_t$ and dollars $c_t$ of 1,824 prompts, in random order; `budget` is $\rho$, in dollars a prompt (3e-4 is
     tight, 2e-3 loose). If they are not `known`, the request shows their means over 1,785 earlier prompts of the same
-    source: give the learner this module's `expected_by_source` as `predict=`. The data are of `paretobandit` 0.1.1
+    source: give the learner this module's `expected_by_source` as `predict=`. With `known="source"` it shows the
+    source alone, a number below 31 (for `BanditPrice`: `source_features`). The data are of `paretobandit` 0.1.1
     (Apache-2.0; `problems/data/llm_routing.md`). The key is not used: all instances have the same prompts.
 
     >>> import jax
@@ -90,6 +104,8 @@ def llm_routing(key: PRNGKeyArray | None = None, *, budget: Any = 2e-3, known: b
     >>> bool(game.loss.sum() < 0.98 * best.value)
     True
     """
+    if known not in _SEEN:
+        raise ProblemError(f"known must be True, False or 'source', got {known!r}")
     if not budget > 0:
         raise ProblemError(f"budget must be positive, got {budget}")
     columns = _recorded()
@@ -98,8 +114,10 @@ def llm_routing(key: PRNGKeyArray | None = None, *, budget: Any = 2e-3, known: b
         ProbabilitySimplex(len(columns["models"])),
         _loss,
         _constraint,
-        request=True if known else ("expected_quality", "expected_cost", "budget"),
+        request=_SEEN[known],
         integral=True,
     )
     tables = quality, cost, _expected(columns, "quality"), _expected(columns, "cost"), budget
-    return Instance(problem, _Prompts(*(jnp.asarray(table, float) for table in tables)), None, None)
+    source = jnp.asarray(columns["new_source"], jnp.int32)
+    prompts = _Prompts(*(jnp.asarray(table, float) for table in tables), source=source)
+    return Instance(problem, prompts, None, None)
