@@ -11,7 +11,9 @@ from jaxtyping import Array, Float, Int
 from ..core import check, tree
 from ..core.facts import Facts
 from ..core.parameters import rounds_remembered
+from ..domains.base import Point
 from ..errors import LearnerError
+from ..problem.problem import Problem
 from .base import Horizon
 from .price_sample import Sample, one_price, place, several_prices, unravel_like
 from .pricing import AbstractPricing, prediction
@@ -128,7 +130,7 @@ class AutoPrice(AbstractPricing):
         sample, prices, squares, due = jax.lax.fori_loop(0, busy, work, (old.sample, old.prices, old.squares, old.due))
         return Prices(prices, sample, violation, squares, rounds, due, old.horizon)
 
-    def search(self, problem, state: Prices, start):
+    def search(self, problem: Problem, state: Prices, start: Point) -> tuple[Any, Any, Any]:
         """(prices, squares, the round after which to search next)."""
         sample, domain, unravel = state.sample, problem.domain, unravel_like(start)
         played = state.rounds.astype(state.prices.dtype)
