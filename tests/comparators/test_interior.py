@@ -10,6 +10,7 @@ import cocoax as cx
 from cocoax.comparators import methods
 from cocoax.comparators.factorisation import Program
 from cocoax.comparators.interior import solve_interior
+from cocoax.comparators.quadratic import Unsolved
 from cocoax.comparators.variables import variables_of
 
 SIZE, ROUNDS = 24, 40
@@ -81,6 +82,15 @@ def test_they_agree_with_a_generic_solver(name, seed):
 
 def test_entries_that_cannot_move_are_left_to_others():
     assert variables_of(cx.domains.Box(jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0]))) is None
+
+
+def test_a_row_that_repeats_the_set_is_left_to_others():
+    """sum x <= 1 where sum x = 1: the rows' system becomes singular."""
+    none = np.zeros(0)
+    program = Program(np.zeros(3), np.arange(3.0), np.zeros((0, 3)), none, none, np.ones((1, 3)), np.ones(1))
+    variables = variables_of(cx.domains.ProbabilitySimplex(3))
+    with pytest.raises(Unsolved):
+        solve_interior(program, variables, lambda value: 1e-12, 0.0, lambda: None)
 
 
 @pytest.mark.parametrize("kind", ["quadratic", "absolute"])

@@ -191,7 +191,10 @@ class _Method:
 
         def solve(side, limits):
             first = inner(side[:, None])[:, 0]
-            dy = np.linalg.solve(small, self.rows @ first - limits) if len(small) else limits
+            try:
+                dy = np.linalg.solve(small, self.rows @ first - limits) if len(small) else limits
+            except np.linalg.LinAlgError as error:  # rows that depend on each other, all of them tight
+                raise Unsolved("interior points", np.zeros(own)) from error
             return first - pulled @ dy, dy
 
         return solve
