@@ -94,6 +94,7 @@ def gpus() -> list[str]:
 def _connected(stack, address):
     from distributed import Client
 
+    _hush()
     try:
         return stack.enter_context(Client(address, set_as_default=False))
     except (OSError, ValueError) as error:
@@ -105,6 +106,7 @@ def _local(stack, options, folder):
     from distributed import Client, Nanny, Scheduler, SpecCluster
     from distributed.system import MEMORY_LIMIT
 
+    _hush()
     common = {"host": _LOOPBACK, "nthreads": 1, "memory_limit": MEMORY_LIMIT // len(options), "dashboard": False}
     common |= {"preload": ["cocoax.lab.run.workbench"], "local_directory": str(folder), "silence_logs": logging.ERROR}
     workers = {i: {"cls": Nanny, "options": common | own} for i, own in enumerate(options)}
@@ -131,6 +133,12 @@ def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
         if playing > len(devices):
             env |= {"COCOAX_DEVICE_LOCK": str(folder / f"device-{device}.lock")}
         yield {"env": env, "resources": {"GPU": 1}}
+
+
+def _hush():
+    """What goes wrong is said in one sentence, without the traces that Dask logs."""
+    for name in ("distributed", "distributed.client", "distributed.comm", "distributed.core", "distributed.scheduler"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _cores() -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from ..results.store import Packed, packed
 from .batch import calls, chunk_size
 from .workbench import Keys, Workbench
 
@@ -82,10 +83,10 @@ class Part:
         self._waiting = [task for task in self._waiting if any(self._unknown[T] for T in task.keys)]
         return ready
 
-    def best(self, task: Task) -> pl.DataFrame:
+    def best(self, task: Task) -> Packed:
         """The comparators of a task's games, in their order."""
         keys = [self.comparators[T][seed] for T, by_seed in task.keys.items() for seed in by_seed]
-        return pl.concat([self._found[key] for key in keys], how="diagonal_relaxed")
+        return packed(pl.concat([self._found[key] for key in keys], how="diagonal_relaxed"))
 
 
 def parts(study: "Study", missing: list[Planned], most_bytes: int) -> Iterator[Part]:

@@ -81,14 +81,14 @@ class Workbench:
             batch.compile(learner, list(keys))
         return Answer(None, None, 0.0, 0.0)
 
-    def play(self, learner: Any, keys: Keys, comparators: pl.DataFrame) -> Answer:
+    def play(self, learner: Any, keys: Keys, comparators: Packed) -> Answer:
         """The games of one learner in one call; comparators in the order of the keys."""
         began, batch, learner = time.perf_counter(), self._batch(keys), _loaded(learner)
         try:
             played = batch.play_together(learner, list(keys), _device_lock)
         except Exception as error:  # of this learner or problem: the others go on
             return Answer(None, error_text(error), time.perf_counter() - began, 0.0)
-        best = map(stored_comparator, comparators.iter_rows(named=True))
+        best = map(stored_comparator, comparators.rows().iter_rows(named=True))
         rows = [
             game_rows(list(by_seed.values()), games, [next(best) for _ in by_seed])
             for by_seed, games in zip(keys.values(), played)
