@@ -86,8 +86,8 @@ def test_entries_that_cannot_move_are_left_to_others():
 
 def test_a_row_that_repeats_the_set_is_left_to_others():
     """sum x <= 1 where sum x = 1: the rows' system becomes singular."""
-    none = np.zeros(0)
-    program = Program(np.zeros(3), np.arange(3.0), np.zeros((0, 3)), none, none, np.ones((1, 3)), np.ones(1))
+    none, flat = np.zeros(0), np.zeros((0, 3))
+    program = Program(np.zeros(3), flat, np.arange(3.0), flat, none, none, np.ones((1, 3)), np.ones(1))
     variables = variables_of(cx.domains.ProbabilitySimplex(3))
     with pytest.raises(Unsolved):
         solve_interior(program, variables, lambda value: 1e-12, 0.0, lambda: None)
