@@ -1,4 +1,4 @@
-"""The command line: `cocoax reproduce`, `race`, `theory` and `list`."""
+"""The command line: `cocoax reproduce`, `race`, `serve`, `theory` and `list`."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as missing:
     sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
 
-from .errors import CocoaxError, LabError
+from .errors import CocoaxError, LabError, SessionError
 from .lab.run import cluster as clusters
 
 app = typer.Typer(
@@ -114,6 +114,26 @@ def _race_arena(out, resume, quiet, workers, cluster, problems, horizons, seeds)
     text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
     (out / "arena.md").write_text(text, "utf-8")
     print(f"\n{text}")
+
+
+@app.command()
+def serve(
+    file: Annotated[Path, typer.Argument(help="A Python file that defines fleet = cx.Fleet(...).")],
+    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8000,
+    tokens: Annotated[
+        Path | None, typer.Option(help="A file with a role (play, read, admin) and a token a line.")
+    ] = None,
+    body: Annotated[int, typer.Option(min=1, help="Largest body of a request, in bytes.")] = 1 << 20,
+    queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are refused with 429.")] = 4096,
+    log_all: Annotated[bool, typer.Option("--log-all", help="Log every request, not only refused ones.")] = False,
+):
+    """A fleet as an HTTP service, until SIGTERM or Ctrl-C."""
+    try:
+        from .service import access, run
+    except ModuleNotFoundError as missing:
+        raise SessionError(f'{missing.name} is missing; a service needs it: pip install "cocoax[serve]"') from None
+    run.serve(file, host, port, access.tokens_from(tokens), largest_body=body, longest_queue=queue, log_all=log_all)
 
 
 @app.command()

@@ -39,5 +39,13 @@ class SessionError(CocoaxError):
     """A round, a ticket or a file that a session refuses; what it had acknowledged before still stands."""
 
 
+class ConflictError(SessionError):
+    """A call that is right in itself, but not now: a request is open, or is not, or rounds are counted otherwise."""
+
+
+class StorageError(SessionError):
+    """What could not be written: the disk is full or broken, or the file is closed or another's."""
+
+
 class SessionWarning(UserWarning):
     """A problem that a session noticed and could work around."""

@@ -72,6 +72,10 @@ class Campaigns:
         """The key of a campaign: that of a session that takes the same decisions."""
         return folded(self.key, *_halves(name))
 
+    def compile(self, like: Any):
+        """Compile the programs for rounds like this one; nothing changes."""
+        _of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
+
     def begun(self, names: list[str]) -> Event:
         """The event of campaigns that begin, in rows that ended or new ones."""
         fresh = range(self.capacity_used, self.capacity_used + len(names))

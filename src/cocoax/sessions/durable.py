@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from ..errors import SessionError
+from ..errors import SessionError, StorageError
 from . import packing
 from .campaigns import Campaigns
 from .copies import LearnerCopies
@@ -65,7 +65,7 @@ class DurableState(Generic[Learners]):
         if self._unsettled:
             self._settle()
         if self._closed is not None:
-            raise SessionError(self._closed)
+            raise StorageError(self._closed)
 
     def commit(
         self,
@@ -82,7 +82,7 @@ class DurableState(Generic[Learners]):
         self._unsettled = True  # until the state has what the journal has, whatever comes between
         try:
             if (reason := self._journal.displaced()) is not None:
-                raise SessionError(reason)
+                raise StorageError(reason)
             facts = self._new_facts(copies, schema)
             self._journal.append(events, facts)
             self._recorded |= set(facts or ())

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from ..comparators.hindsight import hindsight
 from ..core import check, tree
 from ..domains.base import Point
-from ..errors import LearnerError, ProblemError, SessionError
+from ..errors import ConflictError, LearnerError, ProblemError, SessionError
 from ..games.game import Game
 from ..games.movement import as_played
 from ..games.state import checked_start
@@ -101,6 +101,22 @@ class Fleet:
         """The campaigns that have begun and not ended."""
         return tuple(self._campaigns.rows)
 
+    @property
+    def problem(self) -> Problem:
+        return self._campaigns.problem
+
+    @property
+    def schema(self) -> Any:
+        """Fields, shapes and dtypes of a round, as JSON; None before the first one."""
+        return None if self._durable.schema is None else self._durable.schema.json
+
+    def compile(self, like: Round = None) -> None:
+        """Compile the programs for rounds like this one, or like those before, so that no call waits for it."""
+        with self._guard.alone(self):
+            schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
+            if schema is not None:
+                self._campaigns.compile(schema.like if like is None else schema.cast(like, "like"))
+
     def key(self, name: str) -> PRNGKeyArray:
         """The key of a session that takes the same decisions as this campaign."""
         return self._campaigns.key_of(checked_ticket(name))
@@ -128,7 +144,7 @@ class Fleet:
         old = campaigns.columns["request"][rows] != packing.pack_rows(requests, len(rows))
         if (is_open & old.any(1)).any():
             name = names[int(np.argmax(is_open & old.any(1)))]
-            raise SessionError(f"the request before of {name!r} is not observed yet; observe its round, or skip it")
+            raise ConflictError(f"the request before of {name!r} is not observed yet; observe its round, or skip it")
         if not is_open.all():
             new = np.flatnonzero(~is_open)
             asked = jax.tree.map(lambda leaf: leaf[new], requests)
@@ -179,7 +195,7 @@ class Fleet:
             return rounds
         is_open, schema = campaigns.columns["open"][rows], campaigns.request_schema
         if schema is None or not is_open.all():
-            raise SessionError(f"{names[int(np.argmin(is_open))]!r} has no open request; decide first")
+            raise ConflictError(f"{names[int(np.argmin(is_open))]!r} has no open request; decide first")
         requests = campaigns.requests(schema, rows)
         return requests if rounds is None else {**rounds, **requests} if isinstance(requests, dict) else rounds
 
@@ -191,7 +207,7 @@ class Fleet:
         ahead = counts - np.broadcast_to(np.asarray(at), counts.shape)
         if not np.isin(ahead, (0, 1)).all():
             which = int(np.argmin(np.isin(ahead, (0, 1))))
-            raise SessionError(f"{names[which]!r} has {counts[which]} rounds; at= must be that, or one less to repeat")
+            raise ConflictError(f"{names[which]!r} has {counts[which]} rounds; at= must be that, or one less to repeat")
         return np.flatnonzero(ahead == 0)
 
     def skip(self, names: Iterable[str]) -> None:
@@ -199,7 +215,7 @@ class Fleet:
         with self._guard.alone(self):
             rows, campaigns = self._known(_checked(names)), self._campaigns
             if not campaigns.columns["open"][rows].all():
-                raise SessionError("skip is for campaigns with an open request")
+                raise ConflictError("skip is for campaigns with an open request")
             self._durable.commit(
                 campaigns, [campaigns.skipped(rows)], None, lambda: campaigns.columns["open"].__setitem__(rows, False)
             )
@@ -241,7 +257,9 @@ class Fleet:
                 return {"campaign": name, **campaigns.totals.summary(row, campaigns.problem.names)}
             rows = np.fromiter(campaigns.rows.values(), np.int64, len(campaigns.rows))
             path = None if self.path is None else str(self.path)
-            return {"path": path, "campaigns": len(rows), **campaigns.totals.whole(rows, campaigns.problem.names)}
+            names = campaigns.problem.names
+            whole = campaigns.totals.whole(rows, names) | campaigns.totals.multipliers(rows, names)
+            return {"path": path, "campaigns": len(rows), **whole}
 
     def game(self, name: str, *, keep_rounds: bool = False) -> Game:
         """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""

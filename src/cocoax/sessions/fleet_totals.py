@@ -54,6 +54,13 @@ class FleetTotals:
         multiplier = self.columns["last"][row, 1 + m : 1 + 2 * m].tolist()
         return self.whole(np.array([row]), names) | {"multiplier": dict(zip(names, multiplier))}
 
+    def multipliers(self, rows: np.ndarray, names: Any) -> dict:
+        """Their means and largest values over these campaigns."""
+        m = self._constraints
+        last = self.columns["last"][rows, 1 + m : 1 + 2 * m] if len(rows) else np.zeros((1, m))
+        means, largest = last.mean(0).tolist(), last.max(0).tolist()
+        return {"mean_multiplier": dict(zip(names, means)), "largest_multiplier": dict(zip(names, largest))}
+
     def whole(self, rows: np.ndarray, names: Any) -> dict:
         """Sums over these campaigns."""
         rounds, m = int(self.columns["rounds"][rows].sum()), self._constraints

@@ -88,6 +88,16 @@ class Programs:
         """Words of a row."""
         return self.states.size + self.decisions.size
 
+    def compile(self, problem: Any, key: Any, like: Any):
+        """All programs for few and for some hundred campaigns, with rounds like this one."""
+        for count in (1, 2 * _SMALLEST + 1):
+            rows = self.first(key, np.zeros((count, 2), np.uint32))
+            rounds = jax.tree.map(lambda leaf, n=count: np.broadcast_to(leaf, (n, *leaf.shape)), like)
+            answers = None
+            if problem.has_requests:
+                answers = self.decisions.columns(self.decide(rows, problem.request_of(rounds)))
+            self.observe(rows, rounds, answers)
+
     def first(self, key: Any, halves: np.ndarray) -> np.ndarray:
         """The rows of new campaigns, whose keys have these numbers folded in."""
         first = functools.partial(_first_rows, *self._begun, key)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import SessionError
+from ...errors import SessionError, StorageError
 
 ADVICE = "cx.Session.replay reads what can be read of it into a new file"
 _SHORTEST, _LONGEST = 1 << 12, 10**9  # bytes: for names, checksums and SQLite's own schema; its own limit
@@ -109,7 +109,7 @@ class Database:
             for statement, arguments in statements:
                 self.run(statement, arguments)
             if (reason := displaced()) is not None:
-                raise SessionError(reason)
+                raise StorageError(reason)
             committing = True
             self.run("COMMIT")
         except BaseException as error:
@@ -123,7 +123,7 @@ class Database:
             advice = (
                 "open the session again to see" if self.uncertain else "free space or repair the disk and give it again"
             )
-            raise SessionError(f"{failure}: {error}; {advice}, all acknowledged rounds are safe") from None
+            raise StorageError(f"{failure}: {error}; {advice}, all acknowledged rounds are safe") from None
 
     def roll_back(self):
         if self._connection.in_transaction:

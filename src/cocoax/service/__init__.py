@@ -1,0 +1,1 @@
+"""A fleet as an HTTP service: `cocoax serve FILE`."""

@@ -1,0 +1,89 @@
+"""What clients send, and what a call is made of it."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..sessions.fleet import Fleet
+from .batching import Call
+from .columns import columns
+from .errors import Refused
+
+_Count = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
+_Names = Annotated[list[str] | None, Field(description="Campaigns, each once. New ones begin.")]
+_Name = Annotated[str | None, Field(description="Instead of names: one campaign; other fields without a leading axis.")]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    names: _Names = None
+    name: _Name = None
+
+
+class Decide(_Form):
+    """The next decisions of campaigns."""
+
+    requests: Annotated[Any, Field(description="What is seen of the rounds already: fields of stacked lists.")] = None
+
+
+class Observe(_Form):
+    """One round of each campaign."""
+
+    rounds: Annotated[Any, Field(description="Fields of stacked lists, one entry for each name.")] = None
+    played: Annotated[Any, Field(description="The decisions that were really played, if they were others.")] = None
+    at: Annotated[
+        list[_Count] | _Count | None,
+        Field(description="The `rounds` that decide answered with. A round that counts already is not counted again."),
+    ] = None
+
+
+class Skip(_Form):
+    """Campaigns whose open requests will not be observed."""
+
+
+class End(_Form):
+    """Campaigns that end."""
+
+
+FORMS: dict[str, type[_Form]] = {"decide": Decide, "observe": Observe, "skip": Skip, "end": End}
+
+
+def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet: Fleet) -> Call:
+    """The call that a body asks for."""
+    try:
+        form = FORMS[kind].model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        if first["type"] == "json_invalid":
+            raise Refused(400, f"the body is not JSON: {first['msg'].removeprefix('Invalid JSON: ')}") from None
+        raise Refused(422, f"{place or 'the body'}: {first['msg']}") from None
+    if (form.names is None) == (form.name is None):
+        raise Refused(422, 'give "names", a list, or "name", a string')
+    single = form.names is None
+    names = [form.name] if form.names is None else form.names
+    floats = fleet.schema is None
+    call = Call(kind, names, single=single, size=len(body))
+    if isinstance(form, Decide):
+        call.data = _stacked(form.requests, call, "requests", floats)
+    if isinstance(form, Observe):
+        call.data = _stacked(form.rounds, call, "rounds", floats)
+        call.played = _stacked(form.played, call, "played", True)
+        if form.at is not None:
+            at = form.at if isinstance(form.at, list) else [form.at] * len(names)
+            if len(at) != len(names):
+                raise Refused(422, f"at must be a number, or a list with one for each of the {len(names)} names")
+            call.at = np.array(at, np.int64)
+    return call
+
+
+def _stacked(part, call: Call, name: str, floats: bool) -> Any:
+    if part is None:
+        return None
+    return columns(_with_axis(part) if call.single else part, len(call.names), name, floats)
+
+
+def _with_axis(part) -> Any:
+    return {key: _with_axis(value) for key, value in part.items()} if isinstance(part, dict) else [part]

@@ -1,0 +1,72 @@
+"""Figures for Prometheus."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from ..sessions.fleet import Fleet
+
+_PATHS = {"decide", "observe", "skip", "end", "summary", "history", "campaigns", "metrics", "health", "ready"}
+_SECONDS = 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
+_TOTALS = {
+    "violation": "Sum of the constraint's values, over the rounds of all campaigns: spending minus plan",
+    "hard_violation": "Sum of the positive values of the constraint, over the rounds of all campaigns",
+    "mean_multiplier": "Mean multiplier of the constraint over all campaigns",
+    "largest_multiplier": "Largest multiplier of the constraint of any campaign",
+}
+
+
+class Metrics:
+    """Counters and histograms of one service, and gauges that ask its fleet."""
+
+    def __init__(self, fleet: Fleet, waiting: Callable[[], int]):
+        self._registry = registry = CollectorRegistry()
+        self._requests = Histogram(
+            "cocoax_request_seconds", "Time from a request to its answer", ["path"], buckets=_SECONDS, registry=registry
+        )
+        self._statuses = Counter("cocoax_requests", "Requests by status", ["path", "status"], registry=registry)
+        self._refused = Counter("cocoax_refused", "Requests that were refused", ["status"], registry=registry)
+        self._calls = Histogram(
+            "cocoax_call_seconds", "Time of one call of the fleet", ["kind"], buckets=_SECONDS, registry=registry
+        )
+        self._campaigns = Counter("cocoax_served", "Campaigns served, by kind of call", ["kind"], registry=registry)
+        registry.register(_OfFleet(fleet, waiting))
+
+    def asked(self, path: str, status: int, seconds: float):
+        """A request was answered."""
+        first = path.split("/", 2)[1]
+        name = first if first in _PATHS else "other"
+        self._requests.labels(name).observe(seconds)
+        self._statuses.labels(name, str(status)).inc()
+        if status >= 400:
+            self._refused.labels(str(status)).inc()
+
+    def served(self, kind: str, requests: int, campaigns: int, seconds: float):
+        """The fleet was called for so many requests."""
+        self._calls.labels(kind).observe(seconds)
+        self._campaigns.labels(kind).inc(campaigns)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
+
+
+class _OfFleet(Collector):
+    def __init__(self, fleet: Fleet, waiting: Callable[[], int]):
+        self._fleet, self._waiting = fleet, waiting
+
+    def describe(self):
+        return []
+
+    def collect(self):
+        summary = self._fleet.summary()
+        yield GaugeMetricFamily("cocoax_queue_length", "Requests that wait", value=self._waiting())
+        yield GaugeMetricFamily("cocoax_campaigns", "Campaigns that have not ended", value=summary["campaigns"])
+        yield GaugeMetricFamily("cocoax_rounds", "Rounds of these campaigns", value=summary["rounds"])
+        yield GaugeMetricFamily("cocoax_loss", "Sum of the losses of these rounds", value=summary["loss"])
+        for name, text in _TOTALS.items():
+            family = GaugeMetricFamily(f"cocoax_{name}", text, labels=["constraint"])
+            for constraint, value in summary[name].items():
+                family.add_metric([str(constraint)], value)
+            yield family

@@ -1,0 +1,131 @@
+"""`cocoax serve FILE`."""
+
+import json
+import logging
+import runpy
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..errors import CocoaxError, SessionError
+from ..sessions.fleet import Fleet
+from .access import Tokens, is_loopback
+from .app import service
+
+_IDLE, _FIRST, _STOPPING = 30, 10, 20  # seconds: kept connections, first headers, answers that wait when it stops
+_CONNECTIONS = 1024
+
+
+def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
+    """Serve the fleet of a file until SIGTERM or Ctrl-C."""
+    if not is_loopback(host) and not tokens:
+        raise SessionError(f"tokens must guard a service on {host}; give --tokens FILE, or leave out --host")
+    fleet, example = load(file)
+    with fleet:
+        fleet.compile(example)
+        with _listening(host, port) as listener:
+            _log_as_json()
+            app = service(fleet, tokens, **limits)
+            address = "http://{}:{}".format(*listener.getsockname()[:2])
+            print(f"cocoax: {len(fleet)} campaigns at {address}", flush=True)
+            uvicorn.Server(_config(app)).run(sockets=[listener])
+
+
+def load(file: Path) -> tuple[Fleet, Any]:
+    """`fleet`, and `example` if there is one, as a Python file defines them."""
+    if not file.is_file():
+        raise SessionError(f"there is no file {file}; give a Python file that defines fleet = cx.Fleet(...)")
+    sys.path.insert(0, str(file.resolve().parent))  # as `python FILE` would
+    try:
+        names = runpy.run_path(str(file))
+    except CocoaxError as error:
+        raise SessionError(f"{file}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise SessionError(f"{file} raised {type(error).__name__}: {error}; mend it and run again") from error
+    if not isinstance(names.get("fleet"), Fleet):
+        raise SessionError(f"{file} does not define fleet = cx.Fleet(...)")
+    return names["fleet"], names.get("example")
+
+
+def _listening(host, port) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        raise SessionError(f"cannot listen on {host}, port {port}: {error}; give another --host or --port") from None
+
+
+def _config(app) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_STOPPING,
+    )
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's own, but headers must come in time: it would wait for those of slow clients for ever."""
+
+    _deadline: Any = None
+
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self._wait()
+
+    def on_message_begin(self):
+        super().on_message_begin()
+        self._wait()
+
+    def on_headers_complete(self):
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc):
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self):
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(_FIRST, self.transport.close)
+
+    def _stop_waiting(self):
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class _Json(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record):
+        line: dict[str, Any] = {
+            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _log_as_json():
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json())
+    for name in ("cocoax.service", "uvicorn", "py.warnings"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.WARNING if name == "uvicorn" else logging.INFO)
+    logging.captureWarnings(True)
