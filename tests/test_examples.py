@@ -53,6 +53,16 @@ def test_quickstart_runs_and_names_the_picture_that_it_writes(tmp_path):
     assert (tmp_path / named.group(1)).read_bytes().startswith(b"\x89PNG")
 
 
+def test_service_serves_its_own_example(monkeypatch):
+    from cocoax.service.run import load
+
+    monkeypatch.setenv("COCOAX_FLEET", "")
+    it, example = load(ROOT / "examples" / "service.py")
+    with it:
+        it.observe(["spring"], {name: [value] for name, value in example.items()})
+        assert it.path is None and it.summary("spring")["rounds"] == 1
+
+
 def test_every_example_is_tested_here():
     examples = {path.stem for path in (ROOT / "examples").glob("*.py")}
     assert examples == {
@@ -63,6 +73,7 @@ def test_every_example_is_tested_here():
         "portfolio",
         "routing",
         "production",
+        "service",
     }
 
 
