@@ -70,6 +70,8 @@ def test_every_example_is_tested_here():
         "your_own_domain",
         "your_own_learner",
         "budget_pacing",
+        "pacing_requests",
+        "llm_routing",
         "portfolio",
         "routing",
         "production",
@@ -112,6 +114,23 @@ def test_pacing_spends_its_budget_and_the_proven_constants_overspend(show):
     assert abs(spent["Auto"] - 1) < 0.02
     assert spent["Algorithm 1 + OCG, as proven"] > 1.5
     assert best.gap < 1e-3 * abs(best.value)
+
+
+def test_offers_are_paced_within_their_plan(show):
+    best, budget, plan, games = show("pacing_requests", 400)
+    for game in games.values():
+        spent = np.cumsum(np.asarray(game.constraint[:, 0], float) + budget / 400) / budget
+        assert (spent <= plan + 1e-5).all() and spent[-1] > 0.9
+    lost = {name: 1 - float(game.loss.sum() / best.value) for name, game in games.items()}
+    assert lost["AutoPrice"] < 0.15 and lost["AutoPrice"] < lost["throttling"] - 0.1
+
+
+def test_prompts_are_routed_better_the_more_is_known(show):
+    best, fixed, games = show("llm_routing", 1824)
+    quality = [-float(game.loss.sum()) for game in games.values()]
+    assert -best.value >= quality[0] * 0.999 and quality == sorted(quality, reverse=True)
+    assert quality[-1] > -float(fixed.value)
+    assert all(abs(float(game.violation()[-1, 0])) < 0.03 * 3e-4 * 1824 for game in games.values())
 
 
 def test_production_goes_on_after_a_kill_and_spends_its_budget(show, monkeypatch):

@@ -74,7 +74,10 @@ def reproduce(
 @app.command()
 def race(
     file: Annotated[
-        Path, typer.Argument(help="A Python file that defines problems and learners, a TOML file, or the word arena.")
+        Path,
+        typer.Argument(
+            help="A Python file that defines problems and learners, a TOML file, or the word arena or requests."
+        ),
     ],
     problems: Annotated[
         str | None, typer.Option(help="In the arena: names, separated by semicolons; all by default.")
@@ -89,13 +92,17 @@ def race(
 ):
     """Every learner of a file on every problem of it, against the same rounds; ends with a report.
 
-    `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well.
+    `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well; `race
+    requests` does so with decisions that are taken after a request.
     """
-    if str(file) == "arena":
-        _race_arena(out or Path("out/arena"), resume, quiet, workers, cluster, problems, horizons, seeds)
+    if str(file) in ("arena", "requests"):
+        which, out = str(file), out or Path("out", file)
+        _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds)
         return
     if (problems, horizons, seeds) != (None, None, None):
-        raise LabError("--problems, --horizons and --seeds are for `cocoax race arena`; a file says them itself")
+        raise LabError(
+            "--problems, --horizons and --seeds are for `cocoax race arena` and requests; a file says them itself"
+        )
     out = out or Path("out/race")
     with _begun(out, resume, workers, cluster) as client:
         from .lab.files import study_from
@@ -103,16 +110,20 @@ def race(
         _finish(study_from(file, out), quiet, client, cluster, title=f"Race: {file.stem}")
 
 
-def _race_arena(out, resume, quiet, workers, cluster, problems, horizons, seeds):
+def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds):
     with _begun(out, resume, workers, cluster) as client:
-        from .lab import arena
+        from .lab.arena import requests, suite
+        from .lab.arena.ranking import markdown
 
+        make, first, table, title = {
+            "arena": (suite.arena_study, suite.FIRST_SEED, markdown, "The arena"),
+            "requests": (requests.requests_study, requests.FIRST_SEED, requests.requests_markdown, "Requests"),
+        }[which]
         names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
-        reported = range(arena.FIRST_SEED, arena.FIRST_SEED + (seeds or 10))
-        study = arena.arena_study(out, seeds=reported, horizons=_numbers(horizons), names=names)
-        _finish(study, quiet, client, cluster, title="The arena")
-    text = arena.markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
-    (out / "arena.md").write_text(text, "utf-8")
+        study = make(out, seeds=range(first, first + (seeds or 10)), horizons=_numbers(horizons), names=names)
+        _finish(study, quiet, client, cluster, title=title)
+    text = table(study, shlex.join(["cocoax", *sys.argv[1:]]))
+    (out / f"{which}.md").write_text(text, "utf-8")
     print(f"\n{text}")
 
 

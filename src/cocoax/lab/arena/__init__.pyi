@@ -4,5 +4,8 @@ from .problems import VERSION_1 as VERSION_1
 from .ranking import START as START
 from .ranking import markdown as markdown
 from .ranking import standings as standings
+from .requests import REQUESTS as REQUESTS
+from .requests import requests_markdown as requests_markdown
+from .requests import requests_study as requests_study
 from .suite import FIRST_SEED as FIRST_SEED
 from .suite import arena_study as arena_study
