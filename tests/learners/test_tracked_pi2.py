@@ -163,3 +163,14 @@ def test_a_loss_that_wakes_late_on_a_box_is_played_alike_in_all_units():
 
 
 AWAKE = jnp.where(jnp.arange(100) < 20, 0.0, 1.0)
+
+
+def test_decisions_lie_in_their_box_to_the_bit():
+    def decisions(lower, width, rounds):
+        problem = cx.Problem(Box(lower, lower + width), lambda x, r: r @ x + 0.05 * x @ x)
+        return cx.play(problem, Auto(), rounds, key=jax.random.key(0), keep_decisions=True).decisions
+
+    draw = np.random.default_rng(0)
+    lower, width = draw.normal(size=(20, 3)), np.exp(draw.normal(size=(20, 3)))
+    played = np.asarray(jax.vmap(decisions)(lower, width, draw.normal(0.5, 1, (20, 60, 3))))
+    assert (played >= lower[:, None]).all() and (played <= (lower + width)[:, None]).all()

@@ -1,5 +1,6 @@
 """Checks of arguments that several sets take: radii, counts, shapes, groups."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,6 +14,9 @@ def number(value, name):
         seen = check.real(value, name, DomainError)
         if not np.all(np.isfinite(seen)):
             raise DomainError(f"{name} must be finite, got {check.described(value)}")
+        kind = jax.dtypes.canonicalize_dtype(float)
+        if np.any(np.abs(seen) > np.finfo(kind).max / 4):
+            raise DomainError(f"{name} is too large for {kind}, got {check.described(value)}; use a larger unit")
     elif jnp.iscomplexobj(value):
         raise DomainError(f"{name} must be real, got complex numbers")
     return jnp.asarray(value, dtype=float)

@@ -205,6 +205,7 @@ class TrackedPI2(AbstractLearner):
         followed = followed.centred(domain, distances.start)
         chosen = state.chosen
         if chosen is not None:
+            aim = aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
             aim = _inside(problem, aim, distances.start, round, played, units.rounds)
             chosen = aim
             if problem.has_movement:

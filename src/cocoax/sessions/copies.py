@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core import tree
 from ..errors import CocoaxError, SessionError
 from . import packing
 from .schema import RoundSchema
@@ -117,7 +118,7 @@ class LearnerCopies:
         outcome = np.asarray(outcome).astype(np.float64)
         if not outcome[-3]:
             self.check_horizon()
-            raise SessionError(self._not_finite(outcome))
+            raise SessionError(self._not_finite(outcome, round))
         self.states[which], self.decisions[which] = state, decision
         self.versions[which] += 1
         self.totals.add(outcome)
@@ -136,10 +137,15 @@ class LearnerCopies:
     def _rounds_left(self, which) -> Any:
         return self.learner.rounds_left(self.state(which))
 
-    def _not_finite(self, outcome) -> str:
-        constraints = self.constraints
+    def _not_finite(self, outcome, round) -> str:
+        constraints, start = self.constraints, self.problem.domain.start()
         for name, values in (("loss", outcome[:1]), ("constraint", outcome[1 : 1 + constraints])):
             if not np.isfinite(values).all():
+                if tree.all_finite(self.problem.values(start, round, start)):
+                    return (
+                        f"the {name} is not finite at the decision itself, as a logarithm at 0 (it is at the start); "
+                        "play a point a little inside and give observe(round, played=...), or make the set smaller"
+                    )
                 return f"the {name} is not finite in this round, although its data are; correct it or leave it out"
         return "a gradient, or the decision that it leads to, is not finite in this round; correct it or leave it out"
 

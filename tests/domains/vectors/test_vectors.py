@@ -458,6 +458,7 @@ def test_sets_of_one_shape_share_a_compilation():
         (lambda: ReverseKnapsack([1.0, 1.0], 3.0), "sum of upper must reach total=3.0, got 2.0"),
         (lambda: Permutahedron(np.eye(2)), r"values must be a vector.*got shape \(2, 2\)"),
         (lambda: Permutahedron([1.0, np.inf]), "values must be finite"),
+        (lambda: Box([0.0], [1e308]), "upper is too large for float64"),
         (lambda: PartitionMatroid([[0, 1], [1, 2]], [1, 1]), "exactly once, got"),
         (lambda: PartitionMatroid([[0, 1], []], [1, 0]), "must be nonempty"),
         (lambda: PartitionMatroid([[0, 1], [2]], [1, 2]), "rank of group 1 must lie between 0 and its size 1, got 2"),
