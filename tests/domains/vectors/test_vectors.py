@@ -29,6 +29,7 @@ from slow_tools import one_of_each_class, slow_but
 from cocoax import DomainError
 from cocoax.core import tree
 from cocoax.domains import (
+    Box,
     CappedSimplex,
     Diamond,
     Ellipsoid,
