@@ -249,6 +249,12 @@ def start(*words, **options):
     return subprocess.Popen([sys.executable, *map(str, words)], stderr=subprocess.PIPE, text=True, **options)
 
 
+def finished(*words):
+    process = start(*words)
+    process.communicate()
+    return process.returncode == 0
+
+
 def wait_for_games(out, number):
     until = time.monotonic() + 600
     while len(list((out / "store").glob("*-game-*.parquet"))) < number:
@@ -281,14 +287,14 @@ def test_a_scheduler_that_is_killed_ends_the_study_in_one_sentence_and_it_goes_o
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.communicate()
     assert study.returncode == 2 and said.count("\n") == 1, said
     assert said.startswith("cocoax: the scheduler of the cluster is gone; what was finished is kept")
     done = len(list((tmp_path / "out" / "store").glob("*-game-*.parquet")))
     assert 3 <= done < 40
-    assert start(*words, "--resume").wait() == 0
+    assert finished(*words, "--resume")
     words[5] = tmp_path / "whole"
-    assert start(*words).wait() == 0
+    assert finished(*words)
     resumed, whole = (pl.read_parquet(tmp_path / folder / "table.parquet") for folder in ("out", "whole"))
     assert len(whole) == 280 and resumed.equals(whole)
 
@@ -306,5 +312,5 @@ def test_ctrl_c_stops_all_processes_and_keeps_what_was_finished(tmp_path):
     assert study.returncode == 130
     assert said == "cocoax: stopped; what was finished is kept, --resume goes on\n"
     assert not any(child.is_running() for child in children)
-    assert start(*words[:-2], "--resume").wait() == 0
+    assert finished(*words[:-2], "--resume")
     assert len(pl.read_parquet(Path(tmp_path, "out", "table.parquet"))) == 280

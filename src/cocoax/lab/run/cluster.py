@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -77,6 +78,8 @@ class _Setup:
     def __call__(self):
         import jax
 
+        with contextlib.suppress(ValueError):  # Ctrl-C is for the command, which stops its workers
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.path[:] = self.path
         for name, value in self.settings.items():
             jax.config.update(name, value)
@@ -137,7 +140,7 @@ def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
 
 def _hush():
     """What goes wrong is said in one sentence, without the traces that Dask logs."""
-    for name in ("distributed", "distributed.client", "distributed.comm", "distributed.core", "distributed.scheduler"):
+    for name in ("distributed", *(f"distributed.{part}" for part in ("client", "core", "scheduler")), "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
