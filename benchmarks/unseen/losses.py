@@ -72,12 +72,6 @@ def _(random, T):
     return {"i": i, "y": np.sign(w[i].sum(axis=1) + 0.5 * random.normal(size=T))}
 
 
-@family("sparse least squares, d = 2000, box", cube(2000), lambda x, r: 0.5 * (x[r["i"]].sum() - r["y"]) ** 2)
-def _(random, T):
-    w, i = np.sign(random.normal(size=2000)), (2000 * random.random((T, 3)) ** 4).astype(int)
-    return {"i": i, "y": w[i].sum(axis=1)}
-
-
 @family("the best expert is bad in the first half", ProbabilitySimplex(10), linear)
 def _(random, T):
     late, best = (np.arange(T) > T // 2)[:, None], np.eye(10)[3]
