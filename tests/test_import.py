@@ -53,7 +53,7 @@ def test_a_name_loads_what_it_needs():
     others = ("domains.matrices.spectral", "domains.polytopes.graphs", "learners", "problem.problem")
     assert not domain & {f"cocoax.{name}" for name in others}
     learner = ours(loaded_by("import cocoax; cocoax.learners.Auto"))
-    assert "cocoax.learners.tracked_pi2" in learner
+    assert "cocoax.learners.auto" in learner
     others = ("learners.paper", "domains.vectors.balls", "sessions.session", "comparators.hindsight")
     assert not learner & {f"cocoax.{name}" for name in others}
 

@@ -57,6 +57,8 @@ _FORMER = {
     "games.play": "_play",
     "games.state": "_state",
     "lab.arena.rivals": "lab._rivals",
+    "learners.auto": "learners.tracked_pi2",
+    "learners.tracked_pi": "learners.auto",
     "problem.derivatives": "_derivatives",
     "problem.environment": "environment",
     "problem.functions": "_functions",

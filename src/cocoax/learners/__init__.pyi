@@ -1,6 +1,7 @@
 from . import citations as citations
 from .anytime import Anytime as Anytime
-from .auto import TrackedPI as TrackedPI
+from .auto import Auto as Auto
+from .auto import TrackedPI2 as TrackedPI2
 from .auto_price import AutoPrice as AutoPrice
 from .bandit_price import BanditPrice as BanditPrice
 from .base import AbstractLearner as AbstractLearner
@@ -39,5 +40,4 @@ from .saddle import Castiglioni as Castiglioni
 from .saddle import Valls as Valls
 from .stochastic_fw import FWCSOA as FWCSOA
 from .throttling import Throttling as Throttling
-from .tracked_pi2 import Auto as Auto
-from .tracked_pi2 import TrackedPI2 as TrackedPI2
+from .tracked_pi import TrackedPI as TrackedPI

@@ -1,70 +1,82 @@
-"""Version 1 of the learner for those who know no constants; `Auto` is version 2 (`tracked_pi2`)."""
+"""`Auto`, the learner for those who know no constants: version 2 of TrackedPI."""
 
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from ..core import tree
+from ..core import check, tree
 from ..core.facts import Facts
 from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
+from ..domains import ProbabilitySimplex
 from ..domains.base import Point
 from ..dual.base import Weights
-from ..dual.pi import PI, Control
+from ..dual.robust_pi import RobustControl, RobustPI
+from ..errors import LearnerError
 from ..primal.base import cost
-from ..primal.steps import Distance
+from ..primal.distance_bound import DistanceBound, DistanceBoundState
+from ..primal.slow_start import SlowStart, SlowStartState, scaled
 from ..primal.tracking import Tracker
+from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
+from .entropic import Entropic
+from .overshoot import Overshoot
+from .replays import Replays, shapes
+from .units import Clipped, Units
 
 _ATOMS = 8
-_FIRST = 0.1  # of the diameter: the first guess of the distance to go
 _MOST_BOOST = 10.0
+_INSIDE = 1e-3  # how far from a pole to stay, over the root of the round
 
 
 class _State(eqx.Module):
     tracker: Tracker
-    step: Any
-    control: Control
-    loss_gradients: Point  # their sum
-    awake: Bool[Array, ""]  # whether the loss has had one
-    squares: Float[Array, " m"]  # sum of |grad g|^2
-    rounds: Float[Array, ""]
-    curvature: Float[Array, ""]  # the largest along a step
+    step: SlowStartState | DistanceBoundState
+    control: RobustControl
+    units: Units
+    overshoot: Overshoot
+    caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
+    averaged: Averaged | None  # of vectors
+    entropic: Entropic | None  # on simplices
+    chosen: Point | None  # the decision, where it is another than the tracker's point
+    replays: Replays | None
 
 
-class TrackedPI(AbstractLearner):
-    r"""TrackedPI, version 1: no horizon, no constants, no units; one LMO a round, at any time.
+class TrackedPI2(AbstractLearner):
+    r"""TrackedPI, version 2: no horizon, no constants, no units; one LMO a round, at any time.
 
-    Gradients are first freed of what does not matter on the domain (`domain.tangent`). Then
+    Gradients are first freed of what does not matter on the domain (`domain.tangent`), and clipped to the longest
+    before, which at most doubles a round. Then
 
-    * each constraint has a natural unit of its multiplier, $\ell_i$: the length of the mean gradient of the loss over
-      the root mean square of $|\nabla g_i|$. In it, `dual.PI` controls the weights u. (Until the loss has a gradient,
-      constraints alone are followed, in units of 1.);
-    * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$, carried over from the decision x to a target y by one
-      product with the Hessian, drives y by distance over weighted gradients, $\eta$ (`primal.steps.Distance`), with
-      $(1-e^{-\eta\kappa})/\kappa$ for $\eta$, where $\kappa$ is the largest curvature along a step so far. While a
-      constraint is *surely* broken (the running mean of its values is beyond three of its standard deviations) the
-      step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
+    * each constraint has a unit of its multiplier (`learners.units`), in which `dual.RobustPI` controls the weights u;
+    * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$ drives a target y by distance over gradients that begins
+      small (`primal.SlowStart`; on boxes `primal.DistanceBound`, by coordinate), shortened to $(1-e^{-o})/o$ where o is
+      how far the step overshoots by the largest curvature seen along a step (on boxes, by the mean one). While a
+      constraint is *surely* broken the step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
     * x follows y by one LMO (`primal.Tracked`, 8 atoms); y may stay $n^{-1/4}$ diameters outside what that LMO proves
-      of the set, n being the number of rounds.
+      of the set, n being the number of rounds;
+    * x, if it is made of vectors, is mixed with its mean over the rounds by what both would have cost (AdaHedge);
+    * on a probability simplex, that is mixed with an entropic decision by what both would have cost (AdaHedge twice);
+    * where the loss or a constraint is not finite at the next decision (of vectors), it stays a little inside. Where
+      they count movement, it goes only as far towards x as their price of moving allows; a limit on movement alone is
+      a budget, of which never more is spent than was saved.
 
-    A round costs one LMO, one gradient of f and of each g, and two products with a Hessian, about as much as gradients.
+    A round costs one LMO, one gradient of f and of each g, one product with a Hessian, and one more value of each.
 
     **Arguments:**
 
     - `memory`: over how many rounds to look back; all by default. With a memory it follows prices and budgets that
       drift; without, it converges where they do not.
+    - `lmos`: how many Frank-Wolfe steps x makes towards y in a round.
+    - `replays`: how many earlier rounds to remember (each equally likely); gradients are means over them and the
+      present round, all at the present decision. For rounds drawn alike, not for those that drift. Needs `like`, an
+      example of a round: only its shapes and dtypes count.
 
-    *Proven:* decisions lie in the set and never use the future; scaling the loss, a constraint or the geometry by a
-    power of two changes no bit of them (other factors, and factored matrices, only rounding). Without constraints and
-    memory, for every sequence of convex L-smooth losses with gradients up to D, and exact LMOs,
-    Regret $= O(R(D+LR)\,T^{5/6}\ell^{1/6})$, where $\ell$ is a logarithm of T and of the ratio of the largest
-    gradient to the first (docs/auto.md has the proof; its constants are of no practical use). *Measured only:*
-    everything else, in the arena (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
+    *Proven:* decisions lie in the set and never use the future. *Measured only:* everything else, in the arena
+    (`cocoax race arena`). For a hard promise on the violation, wrap it in `Capped`.
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
@@ -74,99 +86,186 @@ class TrackedPI(AbstractLearner):
     ...     constraint=lambda x, r: x[2] - 0.25,
     ... )
     >>> rounds = jnp.tile(jnp.array([3.0, 2.0, 1.0]), (300, 1))
-    >>> game = cx.play(problem, TrackedPI(), rounds, key=jax.random.key(0))
+    >>> game = cx.play(problem, Auto(), rounds, key=jax.random.key(0))
     >>> abs(game.decision).round(1).tolist()
     [0.0, 0.8, 0.2]
     """
 
     facts = Facts(
-        cost="1 LMO, 3 gradients",
-        guarantee="without constraints, proven; no constants, no horizon: see the arena",
-        cites=("cocoax-trackedpi-1",),
-        regret=Fraction(5, 6),
+        cost="1 LMO, 2 gradients",
+        guarantee="no constants, no horizon, measured: see the arena",
+        cites=("cocoax-trackedpi-2",),
     )
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
-    dual: PI
-    step_rule: Distance
+    dual: RobustPI
+    step_rule: SlowStart
+    box_rule: DistanceBound
     memory: Float[Array, ""] | None
+    lmos: int = eqx.field(static=True)
+    replays: int = eqx.field(static=True)
+    like: Any
 
-    def __init__(self, memory: Any = None):
-        self.dual = PI(memory=memory)
-        self.step_rule = Distance(_FIRST, memory=memory)
+    def __init__(self, memory: Any = None, *, lmos: Any = 1, replays: Any = 0, like: Any = None):
+        self.dual = RobustPI(memory=memory)
+        self.step_rule = SlowStart(memory=memory)
+        self.box_rule = DistanceBound(memory=memory)
         self.memory = rounds_remembered(memory)
+        self.lmos = check.whole(lmos, "lmos", LearnerError, low=1)
+        self.replays = check.whole(replays, "replays", LearnerError, low=0)
+        if (self.replays > 0) != (like is not None):
+            raise LearnerError("replays= and like= go together; give Auto(replays=4, like=round), with any round")
+        self.like = None if like is None else shapes(like)
 
     @property
     def factored(self):
-        return True
+        return self.replays == 0
+
+    def check(self, problem):
+        if problem.has_policies:
+            raise LearnerError("Auto decides before a round is seen; to answer requests, use learners.AutoPrice()")
 
     def init(self, problem, *, key, horizon=None, start=None):
-        start = first_decision(problem, start)
-        dtype = tree.dtype(start)
+        self.check(problem)
+        domain, start = problem.domain, first_decision(problem, start)
+        zero = jnp.zeros((), tree.dtype(start))
+        of_vectors = _is_of_vectors(start)
         return _State(
-            Tracker.begin(problem.domain, start, _ATOMS),
-            self.step_rule.init(problem.domain, start),
-            self.dual.rest(problem.constraints, dtype),
-            tree.zeros_like(start),
-            jnp.zeros((), bool),
-            jnp.zeros(problem.constraints, dtype),
-            jnp.zeros((), dtype),
-            jnp.zeros((), dtype),
+            Tracker.begin(domain, start, _ATOMS),
+            (self.step_rule if domain.intervals() is None else self.box_rule).init(domain, start),
+            self.dual.rest(problem.constraints, zero.dtype),
+            Units.begin(problem, start),
+            Overshoot(zero),
+            jnp.zeros(problem.constraints + 1, zero.dtype),
+            Averaged.begin(start) if of_vectors else None,
+            Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
+            start if problem.has_movement or of_vectors else None,
+            None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
 
     def decision(self, state):
-        return state.tracker.point
+        return state.tracker.point if state.chosen is None else state.chosen
 
     def observe(self, problem, state, round, *, played=None):
         domain, tracker = problem.domain, state.tracker
-        from_target = tracker.away if played is None else tree.sub(point_played(played, tracker.point), tracker.target)
-        played = point_played(played, tracker.point)
+        played = point_played(played, self.decision(state))
         loss, values = problem.values(played, round)
-        gradients = problem.gradients(played, round)
-        of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
-
         keep = discount(self.memory, loss.dtype)
-        rounds = keep * state.rounds + 1
-        loss_gradients = domain.truncate(tree.add(tree.scale(keep, state.loss_gradients), of_loss))
-        squares = keep * state.squares + jax.vmap(lambda gradient: tree.dot(gradient, gradient))(of_constraints)
-        size = tree.norm(loss_gradients)
-        awake = state.awake | (size > 0)
-        state = _woken(state, awake & ~state.awake, size / rounds)
-        unit = ratio(jnp.where(awake, size / rounds, 1), jnp.sqrt(squares / rounds))
-        multiplier, control = self.dual.control(state.control, values, unit)
+        replays = state.replays
+        gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
+        of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps)
 
+        overspent = self.dual.overspent(state.control)
+        unit, wakes, size, units = state.units.observe(domain, of_loss, of_constraints, state.step.far, overspent, keep)
+        control = state.control.restated(jnp.where(wakes, size, 1))  # until then, the loss's unit was 1
+        overshoot = Overshoot(jnp.where(wakes, 0, state.overshoot.curvature))
+        multiplier, control = self.dual.control(control, values, unit)
         strength = 1 + ratio(multiplier, unit).sum()
         weights = Weights(1 / strength, multiplier / strength)
-        here = tree.add(tree.scale(weights.loss, of_loss), tree.combine(weights.constraint, of_constraints))
-        hessian = problem.curvature(played, round, weights.loss, weights.constraint)
-        direction = tree.sub(here, tree.finite(domain.tangent(hessian(from_target))))
-        length = tree.norm(direction)
-        usual = weights.loss * size / rounds + weights.constraint @ jnp.sqrt(squares / rounds)
-        # a scale that does not need `length`: saves a pass over memory
-        usable = (usual > 0) & jnp.isfinite(usual)
-        scale = jnp.where(usable, 1 / jnp.where(usable, usual, 1), 1)
-        along = ratio(scale * tree.dot(direction, hessian(tree.scale(scale, direction))), (scale * length) ** 2)
-        curvature = jnp.maximum(keep * state.curvature, tree.finite(along))
+        direction = tree.add(
+            tree.scale(weights.loss * of_loss.factor, of_loss.gradient),
+            tree.combine(weights.constraint * of_constraints.factor, of_constraints.gradient),
+        )
 
-        rate, step = self.step_rule.rate(state.step, length, played)
+        moved = tree.sub(tracker.point, state.step.start)
+        distances = state.step.forget_costs(wakes)
+        if isinstance(distances, SlowStartState):
+            eta, back, distances = self.step_rule.advance(domain, distances, direction, moved)
+            taken_back = tree.scale(-back, moved)
+        else:
+            eta, distances = self.box_rule.advance(domain, distances, direction, moved)
+            taken_back = None
         urgency = self.dual.urgency(control).max(initial=0)
         boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
-        overshoot = curvature * boost * rate  # eta kappa
-        factor = boost * jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
-        tracker = tracker.follow(domain, tree.scale(-factor * rate, direction), slack=rounds**-0.25)
+        hessian = problem.curvature(played, round, weights.loss, weights.constraint)
+        usual = weights.loss * caps[0] + weights.constraint @ caps[1:]
+        rate, overshoot = overshoot.observe(domain, hessian, direction, eta, usual, keep, units.rounds)
+        factor = boost * overshoot.factor(boost * rate)
+        update = tree.scale(-factor, scaled(domain, eta, direction))
+        update = update if taken_back is None else tree.add(update, taken_back)
+        slack = 1 / jnp.sqrt(jnp.sqrt(units.rounds))
+        followed = tracker.follow(domain, update, slack)
+        if self.lmos > 1:
+            nothing = tree.zeros_like(update)
+            followed = jax.lax.fori_loop(
+                0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, slack), followed
+            )
 
-        finite = jnp.isfinite(length) & jnp.isfinite(squares).all()
-        state = _State(tracker, step, control, loss_gradients, awake, squares, rounds, curvature)
-        return state, outcome(loss, values, weights, cost(lmo_calls=1, gradient_calls=3, finite=finite))
+        point, costs = tracker.point, tree.scale(boost, direction)
+        averaged, entropic, aim = state.averaged, state.entropic, followed.point
+        if averaged is not None:
+            point = averaged.mixed_with(tracker.point)
+            averaged = averaged.observe(tracker.point, costs, keep).moved(followed.point, units.rounds)
+            aim = averaged.mixed_with(followed.point)
+        if entropic is not None:
+            entropic = entropic.observe(point, costs, keep)
+            aim = entropic.mixed_with(aim)
+        units = units.moved(tree.sub(followed.point, tracker.point), of_constraints)
+        followed = followed.centred(domain, distances.start)
+        chosen = state.chosen
+        if chosen is not None:
+            aim = aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
+            aim = _inside(problem, aim, distances.start, round, played, units.rounds)
+            chosen = aim
+            if problem.has_movement:
+                share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
+                chosen = tree.mix(played, aim, share)
+        replays = None if replays is None else replays.add(round)
+        state = _State(followed, distances, control, units, overshoot, caps, averaged, entropic, chosen, replays)
+        finite = jnp.isfinite(tree.dot(direction, direction)) & jnp.isfinite(caps).all()
+        calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
+        return state, outcome(loss, values, weights, calls)
 
 
-def _woken(state: _State, wakes, unit) -> _State:
-    """The loss has its first gradient: what was done in units of 1 before is restated in the loss's."""
-    integral = state.control.integral * jnp.where(wakes, unit, 1)
-    start, far, total = state.step
-    return eqx.tree_at(
-        lambda s: (s.control.integral, s.step, s.curvature),
-        state,
-        (integral, (start, far, jnp.where(wakes, 0, total)), jnp.where(wakes, 0, state.curvature)),
-    )
+def _is_of_vectors(point: Point) -> bool:
+    """Whether it is made of vectors: of matrices, no second copy is kept."""
+    return not tree.is_element(point) and all(jnp.ndim(leaf) <= 1 for leaf in jax.tree.leaves(point))
+
+
+def _inside(problem, aim: Point, start: Point, round, played, rounds) -> Point:
+    """`aim`, or a point a little towards the start where this round is not finite at it."""
+    loss, values = problem.values(aim, round, played if problem.has_movement else None)
+    bad = ~(jnp.isfinite(loss) & jnp.isfinite(values).all())
+    return tree.mix(aim, start, jnp.where(bad, _INSIDE / jnp.sqrt(rounds), 0))
+
+
+def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate) -> Float[Array, ""]:
+    r"""How much of the way from `played` to `aim` to go.
+
+    A step of the size `rate` towards `aim` that pays for its movement is shorter by rate times the price over the
+    length. A constraint that has no gradient at rest, on movement alone, is kept as a budget: what was not used so far,
+    and what this round adds, can be spent, and no more.
+    """
+    loss, values = problem.movement(aim, round, played)
+    way = tree.sub(aim, played)
+    price = rate * (weights.loss * loss + weights.constraint @ values)
+    share = jnp.clip(1 - ratio(jnp.maximum(price, 0), tree.dot(way, way)), 0, 1)
+    at_rest = problem.values(aim, round, aim)[1]
+    of_movement = (units.ages == 0) & (values > 0)
+    affordable = jnp.clip(ratio(-owed - at_rest, values), 0, 1)
+    return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
+
+
+def _clipped(domain, gradients, caps) -> tuple[Clipped, Clipped, Float[Array, " k"]]:
+    """The tangents of the gradients of f and of all g, with factors that make none longer than the longest before, and
+    how long the next ones may be: at most twice as long."""
+    longest = jnp.where(caps > 0, caps, 1)
+    of_loss = domain.tangent(_finite(gradients[0], longest[0]))
+    of_constraints = jax.vmap(lambda gradient, cap: domain.tangent(_finite(gradient, cap)))(gradients[1], longest[1:])
+    lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
+    most = jnp.where(caps > 0, caps, lengths)
+    factors = jnp.where(lengths > most, ratio(most, lengths), 1)
+    caps = jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
+    return Clipped(of_loss, lengths[0], factors[0]), Clipped(of_constraints, lengths[1:], factors[1:]), caps
+
+
+def _finite(gradient: Point, cap) -> Point:
+    """Infinite entries, as those of a root at 0, count as the longest gradient so far."""
+    if tree.is_element(gradient):
+        return gradient
+    return jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x), gradient)
+
+
+Auto = TrackedPI2
+"""The learner to begin with: the latest version of TrackedPI."""

@@ -14,9 +14,9 @@ from ..core.parameters import parameter, positive_parameter
 from ..errors import LearnerError
 from ..problem.minorants import Minorants
 from ..theory.guard import LARGEST_MULTIPLIER
+from .auto import Auto
 from .base import AbstractLearner, Horizon, as_point, first_decision
 from .lyapunov import LyapStoch
-from .tracked_pi2 import Auto
 
 
 class _State(eqx.Module):
