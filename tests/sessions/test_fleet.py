@@ -158,7 +158,7 @@ def test_bad_calls_change_nothing(tmp_path):
             (lambda: it.observe(NAMES[:2] * 2, rounds(0, 4)), "comes twice"),
             (lambda: it.observe([], {}), "1 to"),
             (lambda: it.observe("campaign 0", rounds(0)), "a list of names"),
-            (lambda: it.observe([7], rounds(0, 1)), "printable"),
+            (lambda: it.observe([7], rounds(0, 1)), "the name of a campaign is a string of 1 to 200 printable"),
             (lambda: it.observe(NAMES, {}), "lacks the field"),
             (lambda: it.observe(NAMES), "must be a dict"),
             (lambda: it.decide(NAMES, rounds(0)), "go with"),

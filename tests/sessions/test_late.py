@@ -173,7 +173,7 @@ def test_an_infeasible_budget_raises_the_alarm(name):
     learner = {"Auto": cx.learners.Auto, "YuNeely": cx.learners.YuNeely}[name]()
     session = cx.Session(tools.problem(), learner, key=jax.random.key(0), horizon=3000)
     for start in range(0, 300, 100):
-        assert start > 250 or session.alarm is None
+        assert session.alarm is None
         session.observe_many([tools.a_round(i) | {"budget": -0.05} for i in range(start, start + 100)])
     assert "constraint keeps growing" in session.alarm
     assert session.summary()["alarm"] == session.alarm
@@ -181,10 +181,10 @@ def test_an_infeasible_budget_raises_the_alarm(name):
 
 def _alarms(problem, rounds, learner, seed):
     game = cx.play(problem, learner, rounds, key=jax.random.key(seed))
-    columns = np.asarray(game.loss)[:, None], np.asarray(game.constraint), np.asarray(game.multiplier)
+    columns = (np.asarray(column, float) for column in (game.loss, game.constraint, game.multiplier))
     totals, alarms = RunningTotals(problem.constraints), 0
-    for number, outcome in enumerate(np.concatenate(columns, 1)):
-        totals.add(outcome)
+    for number, (loss, constraint, multiplier) in enumerate(zip(*columns)):
+        totals.add(cx.learners.Outcome(loss.item(), constraint, multiplier, 1, 1, True))
         alarms += number % 32 == 31 and totals.growing().any()  # as often as blocks are full
     return alarms
 
@@ -202,7 +202,7 @@ def test_a_feasible_budget_raises_no_alarm(name, budget):
 def test_sums_do_not_drift():
     totals, losses = RunningTotals(0), [1e8, *[0.1] * 20_000]
     for loss in losses:
-        totals.add(np.array([loss]))
+        totals.add(cx.learners.Outcome(loss, np.zeros(0), np.zeros(0), 1, 1, True))
     exact = math.fsum(losses)
     assert totals.summary(())["loss"] == exact
     assert abs(np.cumsum(losses)[-1] - exact) > 1e-6

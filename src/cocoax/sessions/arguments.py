@@ -13,7 +13,7 @@ from ..learners.base import Horizon
 from ..problem.rounds import number_of_rounds
 from . import packing
 
-_LONGEST_TICKET = 200  # characters
+LONGEST_NAME = 200  # of a ticket or a campaign, in characters
 
 
 def as_file(path) -> Path:
@@ -76,12 +76,16 @@ def list_of_rounds(rounds) -> list:
     return [jax.tree.map(lambda leaf, i=i: leaf[i], columns) for i in range(count)]
 
 
-def checked_ticket(ticket) -> str:
-    if not isinstance(ticket, str) or not 0 < len(ticket) <= _LONGEST_TICKET or not ticket.isprintable():
+def checked_ticket(ticket, what: str = "a ticket") -> str:
+    if not isinstance(ticket, str) or not 0 < len(ticket) <= LONGEST_NAME or not ticket.isprintable():
         raise SessionError(
-            f"a ticket is a string of 1 to {_LONGEST_TICKET} printable characters, got {packing.short(ticket)}"
+            f"{what} is a string of 1 to {LONGEST_NAME} printable characters, got {packing.short(ticket)}"
         )
     return ticket
+
+
+def checked_campaign(name) -> str:
+    return checked_ticket(name, "the name of a campaign")
 
 
 def to_numpy(x):

@@ -8,27 +8,26 @@ import jax
 import numpy as np
 
 from ..errors import CocoaxError, SessionError
-from . import packing
+from . import outcomes, packing
+from .arguments import LONGEST_NAME
 from .fleet_totals import FleetTotals
 from .rows import Programs, folded
 from .schema import RoundSchema
-from .step import figures
 from .storage.database import Damaged, checksum
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 
 BEGAN, ENDED = "began", "ended"
 MOST = 1 << 16  # campaigns in one call
 _MOST_ROWS = 1 << 24
-_LONGEST_NAME = 200  # characters
-_LONGEST_EVENT = MOST * (_LONGEST_NAME * 6 + 16)  # of campaigns that begin, in bytes of JSON
+_LONGEST_EVENT = MOST * (LONGEST_NAME * 6 + 16)  # of campaigns that begin, in bytes of JSON
 
 
-class Observed(NamedTuple):
+class NewRounds(NamedTuple):
     """What rounds do, before they count."""
 
     rows: np.ndarray
     after: np.ndarray  # words
-    figures: np.ndarray
+    numbers: np.ndarray  # the outcomes, packed
 
 
 class Campaigns:
@@ -39,7 +38,7 @@ class Campaigns:
         self.programs = Programs(problem, learner, example, horizon, start)
         self.rows: dict[str, int] = {}
         self._free: list[int] = []  # rows of campaigns that ended, the last one first
-        self.totals = FleetTotals(self.constraints, figures(self.constraints))
+        self.totals = FleetTotals(self.constraints)
         self.request_schema: RoundSchema | None = None  # fixed by the first request
         self.columns = self._empty(0)
 
@@ -76,7 +75,7 @@ class Campaigns:
         """Compile the programs for rounds like this one; nothing changes."""
         _of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
 
-    def begun(self, names: list[str]) -> Event:
+    def begin_event(self, names: list[str]) -> Event:
         """The event of campaigns that begin, in rows that ended or new ones."""
         fresh = range(self.capacity_used, self.capacity_used + len(names))
         rows = [*reversed(self._free), *fresh][: len(names)]
@@ -101,7 +100,7 @@ class Campaigns:
         self._free = [row for row in self._free if row not in set(rows)]
         self.rows.update(zip(names, rows))
 
-    def ended(self, names: list[str]) -> Event:
+    def end_event(self, names: list[str]) -> Event:
         return Event(ENDED, None, json.dumps([names, [self.rows[name] for name in names]]).encode(), None, None)
 
     def end(self, event: Event):
@@ -122,7 +121,7 @@ class Campaigns:
     def requests(self, schema: RoundSchema, rows: np.ndarray) -> Any:
         return packing.unstack_like(schema.like, self.columns["request"][rows].tobytes(), len(rows))
 
-    def decided(self, rows: np.ndarray, requests: Any) -> tuple[Event, np.ndarray]:
+    def decide_event(self, rows: np.ndarray, requests: Any) -> tuple[Event, np.ndarray]:
         """(the event of these requests, their answers as words)."""
         answers = _of_users(lambda: self.programs.decide(self.columns["words"][rows], requests), "no decision is taken")
         columns = self.programs.decisions.columns(answers)
@@ -136,27 +135,31 @@ class Campaigns:
         self.columns["request"][rows] = packing.pack_rows(requests, len(rows))
         self.columns["answer"][rows] = answers
 
-    def skipped(self, rows: np.ndarray) -> Event:
+    def skip_event(self, rows: np.ndarray) -> Event:
         return Event(SKIPPED, None, rows.astype(np.int32).tobytes(), None, None)
 
-    def observed(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[Event, Observed]:
+    def skip(self, rows: np.ndarray):
+        self.columns["open"][rows] = False
+
+    def observe_event(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[Event, NewRounds]:
         """(the event of these rounds, what they do); an error if one of them is bad."""
         words = self.columns["words"][rows]
         at = self.answers(rows) if played is None and self.problem.has_requests else played
-        after, outcomes = _of_users(
+        after, numbers = _of_users(
             lambda: self.programs.observe(words, rounds, at), "the loss or a constraint failed on these rounds"
         )
-        outcomes = outcomes.astype(np.float64)
-        if not outcomes[:, -3].all():
-            raise NotFiniteError(int(np.argmin(outcomes[:, -3])))
+        numbers = numbers.astype(np.float64)
+        finite = outcomes.unpacked(numbers, self.constraints).finite
+        if not np.all(finite):
+            raise NotFiniteError(int(np.argmin(finite)))
         data = rows.astype(np.int32).tobytes() + packing.pack_rows(rounds, len(rows)).tobytes()
         played_data = None if played is None else packing.pack_rows(played, len(rows)).tobytes()
-        return Event(OBSERVED, None, data, played_data, outcomes.tobytes()), Observed(rows, after, outcomes)
+        return Event(OBSERVED, None, data, played_data, numbers.tobytes()), NewRounds(rows, after, numbers)
 
-    def observe(self, new: Observed):
+    def observe(self, new: NewRounds):
         self.columns["words"][new.rows] = new.after
         self.columns["open"][new.rows] = False
-        self.totals.add(new.rows, new.figures)
+        self.totals.add(new.rows, new.numbers)
 
     def play(self, schema: RoundSchema | None, event: Event) -> bytes | None:
         """Play a stored event again; returns its outcome as a journal stores it."""
@@ -166,7 +169,7 @@ class Campaigns:
             (self.begin if event.kind == BEGAN else self.end)(event)
             return None
         if event.kind == SKIPPED:
-            self.columns["open"][self._rows_in(event.round, 0)[0]] = False
+            self.skip(self._rows_in(event.round, 0)[0])
             return None
         schema = self.request_schema if event.kind == DECIDED else schema
         if event.kind not in (DECIDED, OBSERVED) or schema is None:
@@ -174,11 +177,11 @@ class Campaigns:
         rows, rest = self._rows_in(event.round, schema.size)
         data = packing.unstack_like(schema.like, rest, len(rows))
         if event.kind == DECIDED:
-            again, answers = self.decided(rows, data)
+            again, answers = self.decide_event(rows, data)
             self.decide(rows, data, answers)
             return again.outcome
         played = None if event.played is None else self._played_in(event.played, len(rows))
-        again, new = self.observed(rows, data, played)
+        again, new = self.observe_event(rows, data, played)
         self.observe(new)
         return again.outcome
 
@@ -200,7 +203,7 @@ class Campaigns:
     def largest_field(self, schema: RoundSchema | None) -> int:
         """The largest size of one field of an event, in bytes."""
         sizes = [0 if one is None else one.size for one in (schema, self.request_schema)]
-        widest = max(*sizes, 8 * figures(self.constraints), 8 * self.programs.decisions.size)
+        widest = max(*sizes, 8 * outcomes.width(self.constraints), 8 * self.programs.decisions.size)
         return max(MOST * (4 + widest), _LONGEST_EVENT)
 
     longest_notes = 1 << 12
@@ -220,7 +223,7 @@ class Campaigns:
         """Arrays of the shapes that belong to notes, which are not trusted; ValueError if the notes cannot be."""
         match notes:
             case {"rows": int(rows), "names": int(names)} if 0 <= rows <= _MOST_ROWS:
-                if 0 <= names <= 64 + rows * (6 * _LONGEST_NAME + 16):
+                if 0 <= names <= 64 + rows * (6 * LONGEST_NAME + 16):
                     none = jax.tree.map(lambda leaf: leaf[:0], (self._empty(0), self.totals.empty(0)))
                     columns, totals = jax.tree.map(
                         lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none

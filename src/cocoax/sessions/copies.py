@@ -9,9 +9,10 @@ import numpy as np
 
 from ..core import tree
 from ..errors import CocoaxError, SessionError
-from . import packing
+from ..learners.base import Outcome
+from . import outcomes, packing
 from .schema import RoundSchema
-from .step import compiled_decision, compiled_reservation, compiled_step, figures
+from .step import compiled_decision, compiled_reservation, compiled_step
 from .storage.database import Damaged, checksum
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 from .totals import RunningTotals
@@ -100,23 +101,24 @@ class LearnerCopies:
         """What it reserved stays reserved: it may have been played all the same."""
         self.states[ticket.which] = self._reserved(self.states[ticket.which], ticket)
 
-    def observe(self, name: str | None, round, played) -> np.ndarray:
-        """Learn from a round; returns its outcome (see `step.figures`). A refused round changes nothing."""
+    def observe(self, name: str | None, round, played) -> tuple[Outcome, bytes]:
+        """Learn from a round; returns its outcome, and that as a journal stores it. A refused round changes nothing."""
         which = 0 if name is None else self.tickets[name].which
         if name is not None and played is None:
             ticket = self.tickets[name]
             if self.problem.has_requests or ticket.version != self.versions[which]:
                 played = ticket.decision  # the state does not hold it, or learned from other rounds since then
         try:
-            state, decision, outcome = self._step(self._constants, self.states[which], round, played)
+            state, decision, numbers = self._step(self._constants, self.states[which], round, played)
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
             raise SessionError(
                 f"the loss or a constraint failed on this round ({_first_line(error)}); correct it or leave it out"
             ) from error
-        outcome = np.asarray(outcome).astype(np.float64)
-        if not outcome[-3]:
+        numbers = np.asarray(numbers).astype(np.float64)
+        outcome = outcomes.unpacked(numbers, self.constraints)
+        if not outcome.finite:
             self.check_horizon()
             raise SessionError(self._not_finite(outcome, round))
         self.states[which], self.decisions[which] = state, decision
@@ -124,7 +126,7 @@ class LearnerCopies:
         self.totals.add(outcome)
         if name is not None:
             del self.tickets[name]
-        return outcome
+        return outcome, numbers.tobytes()
 
     def check_horizon(self):
         """Raise if a copy with a horizon has no rounds left."""
@@ -137,9 +139,9 @@ class LearnerCopies:
     def _rounds_left(self, which) -> Any:
         return self.learner.rounds_left(self.state(which))
 
-    def _not_finite(self, outcome, round) -> str:
-        constraints, start = self.constraints, self.problem.domain.start()
-        for name, values in (("loss", outcome[:1]), ("constraint", outcome[1 : 1 + constraints])):
+    def _not_finite(self, outcome: Outcome, round) -> str:
+        start = self.problem.domain.start()
+        for name, values in (("loss", outcome.loss), ("constraint", outcome.constraint)):
             if not np.isfinite(values).all():
                 if tree.all_finite(self.problem.values(start, round, start)):
                     return (
@@ -169,7 +171,7 @@ class LearnerCopies:
             played = None if event.played is None else packing.unpack_like(self.decisions[0], event.played)
         except ValueError:
             raise Damaged("a round of another size") from None
-        return self.observe(event.ticket, round, played).tobytes()
+        return self.observe(event.ticket, round, played)[1]
 
     def _request_of(self, event):
         if not self.problem.has_requests:
@@ -183,7 +185,7 @@ class LearnerCopies:
 
     def largest_field(self, schema: RoundSchema | None) -> int:
         """The largest size of one field of an event, in bytes."""
-        outcome = np.float64().nbytes * figures(self.constraints)
+        outcome = np.float64().nbytes * outcomes.width(self.constraints)
         data = max(0 if one is None else one.size for one in (schema, self.request_schema))
         return max(data, packing.size_like(self.decisions[0]), outcome)
 

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..comparators.hindsight import hindsight
 from ..core import check, tree
 from ..domains.base import Point
 from ..errors import ConflictError, LearnerError, ProblemError, SessionError
@@ -18,16 +17,15 @@ from ..games.state import checked_start
 from ..learners.base import AbstractLearner, Horizon, Outcome
 from ..problem.problem import Problem, Round
 from . import packing
-from .arguments import as_file, checked_ticket, first_states, late_settings
+from .arguments import as_file, checked_campaign, first_states, late_settings
 from .campaigns import MOST, Campaigns, NotFiniteError
 from .durable import DurableState
 from .fleet_history import game_of
 from .guard import Guard
-from .history import rows_of
+from .history import regret_of, rows_of
 from .identity import signature
 from .requests import request_schema, stacked
 from .schema import RoundSchema
-from .step import outcome_of
 
 
 class Fleet:
@@ -119,7 +117,7 @@ class Fleet:
 
     def key(self, name: str) -> PRNGKeyArray:
         """The key of a session that takes the same decisions as this campaign."""
-        return self._campaigns.key_of(checked_ticket(name))
+        return self._campaigns.key_of(checked_campaign(name))
 
     def decide(self, names: Iterable[str], requests: Round = None) -> Point:
         """The decisions of these campaigns, in NumPy, with a leading axis; the same until their rounds are observed.
@@ -141,14 +139,14 @@ class Fleet:
         if campaigns.request_schema is None:
             campaigns.fix_requests(schema)
         is_open = campaigns.columns["open"][rows]
-        old = campaigns.columns["request"][rows] != packing.pack_rows(requests, len(rows))
-        if (is_open & old.any(1)).any():
-            name = names[int(np.argmax(is_open & old.any(1)))]
+        differs = (campaigns.columns["request"][rows] != packing.pack_rows(requests, len(rows))).any(1)
+        if (is_open & differs).any():
+            name = names[int(np.argmax(is_open & differs))]
             raise ConflictError(f"the request before of {name!r} is not observed yet; observe its round, or skip it")
         if not is_open.all():
             new = np.flatnonzero(~is_open)
             asked = jax.tree.map(lambda leaf: leaf[new], requests)
-            event, answers = campaigns.decided(rows[new], asked)
+            event, answers = campaigns.decide_event(rows[new], asked)
             self._durable.commit(campaigns, [event], None, lambda: campaigns.decide(rows[new], asked, answers))
         return campaigns.answers(rows)
 
@@ -168,7 +166,7 @@ class Fleet:
             fresh = self._not_counted(names, rows, at)
             if len(fresh):
                 self._observe([names[i] for i in fresh], rows[fresh], *_chosen((rounds, played), fresh, len(names)))
-            return outcome_of(campaigns.totals.columns["last"][rows], campaigns.constraints)
+            return campaigns.totals.last(rows)
 
     def _observe(self, names, rows, rounds, played):
         campaigns = self._campaigns
@@ -180,7 +178,7 @@ class Fleet:
             played = RoundSchema.of(like, "played").cast(played, "played")
             played = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(played))
         try:
-            event, new = campaigns.observed(rows, rounds, played)
+            event, new = campaigns.observe_event(rows, rounds, played)
         except NotFiniteError as error:
             raise SessionError(
                 f"the loss, a constraint or a gradient of {names[error.place]!r} is not finite in its round, or it has "
@@ -216,16 +214,14 @@ class Fleet:
             rows, campaigns = self._known(_checked(names)), self._campaigns
             if not campaigns.columns["open"][rows].all():
                 raise ConflictError("skip is for campaigns with an open request")
-            self._durable.commit(
-                campaigns, [campaigns.skipped(rows)], None, lambda: campaigns.columns["open"].__setitem__(rows, False)
-            )
+            self._durable.commit(campaigns, [campaigns.skip_event(rows)], None, lambda: campaigns.skip(rows))
 
     def end(self, names: Iterable[str]) -> None:
         """End these campaigns. Their past stays; if a name comes again, it begins anew."""
         with self._guard.alone(self):
             names, campaigns = _checked(names), self._campaigns
             self._known(names)
-            event = campaigns.ended(names)
+            event = campaigns.end_event(names)
             self._durable.commit(campaigns, [event], None, lambda: campaigns.end(event))
 
     def _rows(self, names) -> np.ndarray:
@@ -233,7 +229,7 @@ class Fleet:
         self._durable.check_usable()
         campaigns = self._campaigns
         if new := [name for name in names if name not in campaigns.rows]:
-            event = campaigns.begun(new)
+            event = campaigns.begin_event(new)
             self._durable.commit(campaigns, [event], None, lambda: campaigns.begin(event))
         return self._known(names)
 
@@ -253,7 +249,7 @@ class Fleet:
         with self._guard.alone(self):
             campaigns = self._campaigns
             if name is not None:
-                row = int(self._known([checked_ticket(name)])[0])
+                row = int(self._known([checked_campaign(name)])[0])
                 return {"campaign": name, **campaigns.totals.summary(row, campaigns.problem.names)}
             rows = np.fromiter(campaigns.rows.values(), np.int64, len(campaigns.rows))
             path = None if self.path is None else str(self.path)
@@ -264,7 +260,7 @@ class Fleet:
     def game(self, name: str, *, keep_rounds: bool = False) -> Game:
         """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""
         with self._guard.alone(self):
-            self._known([checked_ticket(name)])
+            self._known([checked_campaign(name)])
             return game_of(name, self._durable.past(), self._campaigns, self._durable.schema, keep_rounds)
 
     def history(self, name: str) -> np.ndarray:
@@ -273,11 +269,7 @@ class Fleet:
 
     def regret(self, name: str, comparator: Any = None) -> Any:
         """Running regret of a campaign, as `Session.regret`."""
-        game = self.game(name, keep_rounds=True)
-        if comparator is None:
-            problem = self._campaigns.problem
-            comparator = hindsight(problem, game.rounds, policy=problem.has_policies)
-        return game.regret(comparator)
+        return regret_of(self.game(name, keep_rounds=True), self._campaigns.problem, comparator)
 
     def close(self) -> None:
         """Write a snapshot, so that the fleet opens fast, and let others open it."""
@@ -296,7 +288,7 @@ def _checked(names) -> list[str]:
         raise SessionError(f"names must be a list of names, got the string {names!r}; give [{names!r}]")
     names = list(names)
     for name in names:
-        checked_ticket(name)
+        checked_campaign(name)
     if not 0 < len(names) <= MOST:
         raise SessionError(f"a call serves 1 to {MOST:,} campaigns, got {len(names)}; give them in parts")
     if len(set(names)) < len(names):

@@ -7,12 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import SessionError
 from ..games.game import Game
 from . import packing
 from .campaigns import BEGAN, ENDED, Campaigns
+from .history import stacked_game
 from .schema import RoundSchema
-from .step import figures, outcome_of
 from .storage.events import OBSERVED, Event
 
 
@@ -32,18 +31,8 @@ def game_of(
                 outcomes.append(np.frombuffer(event.outcome or b"").reshape(count, -1)[place])
                 if keep_rounds:
                     data.append(_one(schema, (event.round or b"")[4 * count :], count, place))
-    if keep_rounds and not data:
-        raise SessionError("no round was observed yet; observe one first")
-    numbers = np.array(outcomes).reshape(-1, figures(campaigns.constraints))
-    here = np.array([campaigns.rows[name]])
-    return Game.of(
-        outcome_of(numbers, campaigns.constraints),
-        campaigns.problem.names,
-        decision=None if campaigns.problem.has_requests else jax.tree.map(lambda x: x[0], campaigns.decisions(here)),
-        rounds=jax.tree.map(lambda *leaves: np.stack(leaves), *data) if keep_rounds else None,
-        state=None,
-        problem=campaigns.problem if keep_rounds else None,
-    )
+    decision = jax.tree.map(lambda x: x[0], campaigns.decisions(np.array([campaigns.rows[name]])))
+    return stacked_game(campaigns.problem, outcomes, data if keep_rounds else None, decision)
 
 
 def _row_after(event: Event, name: str, row: int | None) -> tuple[int | None, bool]:

@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 
 from ..core.sums import compensated_add
+from ..learners.base import Outcome
+from . import outcomes
 
 
 class FleetTotals:
     """`columns` is all of it, one row a campaign."""
 
-    def __init__(self, constraints: int, figures: int):
-        self._constraints, self._figures = constraints, figures
+    def __init__(self, constraints: int):
+        self._constraints = constraints
         self.columns = self.empty(0)
 
     def empty(self, campaigns: int) -> dict[str, np.ndarray]:
@@ -20,7 +22,7 @@ class FleetTotals:
             "rounds": np.zeros(campaigns, np.int64),
             "totals": np.zeros((campaigns, terms)),  # of loss, g and [g]_+
             "lost": np.zeros((campaigns, terms)),  # the rounding errors of the totals
-            "last": np.zeros((campaigns, self._figures)),  # the figures of the latest round
+            "last": np.zeros((campaigns, outcomes.width(self._constraints))),  # the latest outcomes
         }
 
     @property
@@ -38,26 +40,28 @@ class FleetTotals:
         for column in self.columns.values():
             column[rows] = 0
 
-    def add(self, rows: np.ndarray, figures: np.ndarray):
-        columns, m = self.columns, self._constraints
-        values = figures[:, 1 : 1 + m]
-        terms = np.concatenate([figures[:, :1], values, np.maximum(values, 0)], axis=1)
+    def last(self, rows: np.ndarray) -> Outcome:
+        """The outcomes of the latest rounds of these campaigns."""
+        return outcomes.unpacked(self.columns["last"][rows], self._constraints)
+
+    def add(self, rows: np.ndarray, numbers: np.ndarray):
+        """Add a round of each of these campaigns; `numbers` are its outcomes, as `outcomes.packed` gives them."""
+        columns, new = self.columns, outcomes.unpacked(numbers, self._constraints)
+        terms = np.concatenate([np.c_[new.loss], new.constraint, np.maximum(new.constraint, 0)], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             totals, lost = compensated_add(columns["totals"][rows], columns["lost"][rows], terms)
         columns["totals"][rows], columns["lost"][rows] = totals, lost
         columns["rounds"][rows] += 1
-        columns["last"][rows] = figures
+        columns["last"][rows] = numbers
 
     def summary(self, row: int, names: Any) -> dict:
         """As that of a session."""
-        m = self._constraints
-        multiplier = self.columns["last"][row, 1 + m : 1 + 2 * m].tolist()
-        return self.whole(np.array([row]), names) | {"multiplier": dict(zip(names, multiplier))}
+        rows = np.array([row])
+        return self.whole(rows, names) | {"multiplier": dict(zip(names, self.last(rows).multiplier[0].tolist()))}
 
     def multipliers(self, rows: np.ndarray, names: Any) -> dict:
         """Their means and largest values over these campaigns."""
-        m = self._constraints
-        last = self.columns["last"][rows, 1 + m : 1 + 2 * m] if len(rows) else np.zeros((1, m))
+        last = self.last(rows).multiplier if len(rows) else np.zeros((1, self._constraints))
         means, largest = last.mean(0).tolist(), last.max(0).tolist()
         return {"mean_multiplier": dict(zip(names, means)), "largest_multiplier": dict(zip(names, largest))}
 

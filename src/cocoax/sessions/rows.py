@@ -104,7 +104,7 @@ class Programs:
         return _in_parts(lambda *arguments: (first(*arguments),), len(halves), (halves,))[0]
 
     def observe(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(the rows after these rounds, the figures of the rounds). `played` may be None."""
+        """(the rows after these rounds, the outcomes of the rounds, packed). `played` may be None."""
         steps = functools.partial(self._steps, self._constants)
         after, outcomes = _in_parts(steps, len(rows), (rows, rounds, played))
         return after, outcomes

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..comparators.certificate import Certificate, certificate, policy_certificate
-from ..comparators.hindsight import hindsight
 from ..core import check, tree
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError, SessionError
@@ -24,12 +23,11 @@ from .arguments import as_file, checked_ticket, first_states, late_settings, lis
 from .copies import LearnerCopies
 from .durable import DurableState
 from .guard import Guard
-from .history import game_of, rows_of
+from .history import game_of, regret_of, rows_of
 from .identity import signature
 from .replay import replay
 from .requests import OPEN, cast_request, check_same, whole_round
 from .schema import RoundSchema
-from .step import outcome_of
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 
 
@@ -233,11 +231,11 @@ class Session:
             ticket = OPEN if OPEN in copies.tickets else ticket
             schema, round = whole_round(copies, schema, ticket, round, name.format(number))
             played = None if played is None else self._as_decision(played)
-            outcome = copies.observe(ticket, round, played)
+            outcome, outcome_data = copies.observe(ticket, round, played)
             round_data = packing.pack(round) if self._stores_rounds else None
             played_data = packing.pack(played) if self._stores_rounds and played is not None else None
-            events.append(Event(OBSERVED, ticket, round_data, played_data, outcome.tobytes()))
-            outcomes.append(outcome_of(outcome, copies.constraints))
+            events.append(Event(OBSERVED, ticket, round_data, played_data, outcome_data))
+            outcomes.append(outcome)
         self._durable.commit(copies, events, schema)
         return outcomes
 
@@ -289,11 +287,7 @@ class Session:
 
     def regret(self, comparator: Any = None) -> Any:
         """Running regret against the best fixed decision (with requests: policy) over the rounds so far, or another."""
-        game = self.game(keep_rounds=True)
-        if comparator is None:
-            problem = self._copies.problem
-            comparator = hindsight(problem, game.rounds, policy=problem.has_policies)
-        return game.regret(comparator)
+        return regret_of(self.game(keep_rounds=True), self._copies.problem, comparator)
 
     def certificate(self, *, lmos: int = 20, policy: bool = False) -> Certificate:
         """A proven bound on the regret of all rounds so far, without going through them again: at most so many LMOs.

@@ -8,35 +8,19 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
 from ..core import tree
 from ..errors import LearnerError
 from ..games.loop import decide, play_round
-from ..learners.base import Outcome
-
-
-def figures(constraints: int) -> int:
-    """How many numbers a round has: those of its outcome, and two for the checksum of the next state."""
-    return 6 + 2 * constraints
-
-
-def outcome_of(numbers: Any, constraints: int) -> Outcome:
-    """One outcome, or several along leading axes, from the numbers that `compiled_step` packs into the last axis."""
-    both = 1 + 2 * constraints
-    calls = numbers[..., both : both + 2].astype(np.int64)
-    scalars = numbers[..., 0], calls[..., 0], calls[..., 1], numbers[..., both + 2].astype(bool)
-    loss, lmo_calls, gradient_calls, finite = (x.item() for x in scalars) if numbers.ndim == 1 else scalars
-    values, multiplier = numbers[..., 1 : 1 + constraints], numbers[..., 1 + constraints : both]
-    return Outcome(loss, values, multiplier, lmo_calls, gradient_calls, finite)
+from .outcomes import packed
 
 
 @functools.lru_cache(maxsize=256)
 def compiled_step(structure, of_state):
     """`step(constants, state, round, played)`, for a (problem, learner) and states of these structures.
 
-    Returns the next state, its decision, and one array of all figures: each transfer from a device costs time.
+    Returns the next state, its decision, and its outcome in one array: each transfer from a device costs time.
     """
 
     @jax.jit
@@ -45,18 +29,7 @@ def compiled_step(structure, of_state):
         state, _, outcome = play_round(problem, learner, jax.tree.unflatten(of_state, leaves), round, played=played)
         decision = learner.decision(state)
         following, mark = _as_before(state, of_state, leaves), _mark((state, decision))
-        figures = (
-            outcome.loss,
-            outcome.constraint,
-            outcome.multiplier,
-            outcome.lmo_calls,
-            outcome.gradient_calls,
-            outcome.finite & tree.all_finite(decision),
-            mark >> 16,
-            mark & 0xFFFF,
-        )
-        dtype = tree.dtype([outcome.loss, jnp.zeros((), jnp.float32)])  # halves of the checksum need 16 bits
-        return following, decision, jnp.concatenate([jnp.ravel(figure).astype(dtype) for figure in figures])
+        return following, decision, packed(outcome, outcome.finite & tree.all_finite(decision), mark)
 
     return step
 

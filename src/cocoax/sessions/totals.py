@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..core.sums import compensated_add
+from ..learners.base import Outcome
 
 _BLOCKS = 16  # the newest blocks; each holds means over equally many rounds
 _WATCHED = 8  # an alarm needs a sign in each of so many blocks
@@ -46,10 +47,9 @@ class RunningTotals:
         self._losses, self._blocks = tuple(arrays["losses"].tolist()), tuple(arrays["shape"].tolist())
         self._multiplier, self._sums = arrays["multiplier"].tolist(), arrays["sums"].ravel().tolist()
 
-    def add(self, outcome: np.ndarray):
-        """Add a round, (loss, g, multiplier, ...)."""
-        loss, *rest = outcome[: 1 + 2 * self._constraints].tolist()
-        values, multiplier = rest[: self._constraints], rest[self._constraints :]
+    def add(self, outcome: Outcome):
+        """Add a round."""
+        loss, values, multiplier = outcome.loss, outcome.constraint.tolist(), outcome.multiplier.tolist()
         self.rounds += 1
         terms = np.array([loss, *values, *(max(g, 0.0) for g in values)])
         with np.errstate(over="ignore", invalid="ignore"):
