@@ -50,7 +50,7 @@ def test_importing_the_package_loads_no_part_of_it():
 def test_a_name_loads_what_it_needs():
     domain = ours(loaded_by("import cocoax; cocoax.domains.Box"))
     assert "cocoax.domains.vectors.balls" in domain
-    others = ("domains.matrices.spectral", "domains.polytopes.graphs", "learners", "problem.problem")
+    others = ("domains.matrices.nuclear_norm", "domains.polytopes.graphs", "learners", "problem.problem")
     assert not domain & {f"cocoax.{name}" for name in others}
     learner = ours(loaded_by("import cocoax; cocoax.learners.Auto"))
     assert "cocoax.learners.auto" in learner

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from ..domains.matrices.spectral import NuclearNormBall
+from ..domains.matrices.nuclear_norm import NuclearNormBall
 from .search import Search
 
 _BUFFER = 10  # columns more than were needed last

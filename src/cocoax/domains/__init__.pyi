@@ -14,11 +14,11 @@ from .composed.transforms import Translate as Translate
 from .composed.wrappers import Cached as Cached
 from .composed.wrappers import Counted as Counted
 from .matrices.fantope import Fantope as Fantope
-from .matrices.spectral import NuclearNormBall as NuclearNormBall
-from .matrices.spectral import Spectraplex as Spectraplex
-from .matrices.spectral import UnitSpectrahedron as UnitSpectrahedron
+from .matrices.nuclear_norm import NuclearNormBall as NuclearNormBall
 from .matrices.spectral_norms import SchattenBall as SchattenBall
 from .matrices.spectral_norms import SpectralNormBall as SpectralNormBall
+from .matrices.spectraplex import Spectraplex as Spectraplex
+from .matrices.spectraplex import UnitSpectrahedron as UnitSpectrahedron
 from .polytopes.couplings import Birkhoff as Birkhoff
 from .polytopes.couplings import Transport as Transport
 from .polytopes.graphs import Flow as Flow

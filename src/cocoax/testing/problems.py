@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from ..core import tree
 from ..domains.base import AbstractDomain
 from ..domains.composed.product import Product
-from ..domains.matrices.spectral import NuclearNormBall
+from ..domains.matrices.nuclear_norm import NuclearNormBall
 from ..domains.vectors.simplices import ProbabilitySimplex
 from ..problem.problem import Problem, Regularity, Round
 

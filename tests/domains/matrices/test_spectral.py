@@ -26,10 +26,9 @@ from slow_tools import slow_but
 
 from cocoax import DomainError
 from cocoax.core import tree
-from cocoax.domains import L2Ball
+from cocoax.domains import L2Ball, NuclearNormBall, Spectraplex, UnitSpectrahedron
 from cocoax.domains.matrices.fantope import Fantope
 from cocoax.domains.matrices.krylov import ritz_gap, ritz_range
-from cocoax.domains.matrices.spectral import NuclearNormBall, Spectraplex, UnitSpectrahedron
 from cocoax.domains.matrices.spectral_norms import SchattenBall, SpectralNormBall
 
 

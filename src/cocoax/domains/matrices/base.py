@@ -14,6 +14,7 @@ from ..arguments import as_shape
 from ..base import AbstractDomain
 from ..vectors.balls import rescale
 
+_LARGEST_EXACT = 256  # rows or columns that are decomposed by default
 _ABOVE = 1e-3  # how far above the square of a guess a proof is tried
 
 
@@ -167,6 +168,11 @@ def as_method(method) -> str:
     if method not in ("auto", "power", "exact", "krylov"):
         raise DomainError(f"method must be 'auto', 'power', 'exact' or 'krylov', got {method!r}")
     return method
+
+
+def is_exact(method: str, size: int) -> bool:
+    """Whether an LMO without a guess takes a decomposition."""
+    return method == "exact" or (method != "krylov" and size <= _LARGEST_EXACT)
 
 
 def proven_norm(matrix, guess):

@@ -18,7 +18,7 @@ from ..vertices import RankOne
 from .base import unless
 from .factors import Block, Factored, Pattern
 from .krylov import fixed_directions, lanczos, nudged, scaled_products, unit
-from .spectral import NuclearNormBall
+from .nuclear_norm import NuclearNormBall
 from .view import View
 
 _SMALL = 256  # rows or columns of matrices that are decomposed
