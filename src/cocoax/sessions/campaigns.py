@@ -266,7 +266,7 @@ def _names_and_rows(event: Event) -> tuple[list[str], list[int]]:
 
 
 def _of_users(call, failure):
-    """What users' functions give, or one sentence."""
+    """Call users' functions; their errors become one sentence."""
     try:
         return call()
     except CocoaxError:

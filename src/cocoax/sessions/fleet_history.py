@@ -36,7 +36,7 @@ def game_of(
 
 
 def _row_after(event: Event, name: str, row: int | None) -> tuple[int | None, bool]:
-    """(the row of the campaign after this event, whether it began by it)."""
+    """(the row of the campaign after this event, whether the event began it)."""
     names, rows = json.loads(event.round or b"")
     if name not in names:
         return row, False

@@ -92,7 +92,8 @@ def _recorded_settings(old, problem) -> dict:
         raise Damaged("its signature")
     request = listed(problem.request) if problem.has_requests else None
     before = settings.get("request")
-    if before != request and (before is not None or settings.get("pending")):  # without a ticket, a round is all
+    is_apart = before is not None or settings.get("pending")  # else a stored round holds its request
+    if before != request and is_apart:
         raise SessionError(f"that session has request={before}, this problem has request={request}; give that")
     return {name: settings.get(name) for name in ((*_LATE, "horizon") if settings.get("pending") else ("horizon",))}
 

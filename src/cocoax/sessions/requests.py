@@ -8,8 +8,7 @@ from ..problem.problem import Problem, Round
 from . import packing
 from .copies import LearnerCopies
 from .schema import RoundSchema
-
-OPEN = ""  # the ticket of the request that was decided last, in a session without late feedback
+from .tickets import OPEN
 
 
 def cast_request(copies: LearnerCopies, rounds: RoundSchema | None, request: Any) -> Round:
@@ -20,7 +19,7 @@ def cast_request(copies: LearnerCopies, rounds: RoundSchema | None, request: Any
 
 
 def request_schema(problem: Problem, rounds: RoundSchema | None, request: Any) -> RoundSchema:
-    """Of the request's part of a round, if there was one already; else of this request."""
+    """The schema of all requests: taken from that of the rounds if it is known, else from this request."""
     if rounds is None:
         if isinstance(problem.request, tuple):
             _check_fields(problem.request, request)
@@ -39,7 +38,7 @@ def _check_fields(names, request):
 
 
 def stacked(schema: RoundSchema, count: int) -> RoundSchema:
-    """The schema of so many of them along a leading axis."""
+    """The schema of `count` rounds, or requests, that are stacked along a leading axis."""
 
     def longer(part) -> Any:
         match part:

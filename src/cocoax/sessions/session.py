@@ -18,17 +18,18 @@ from ..games.movement import as_played, own
 from ..learners.base import AbstractLearner, Outcome
 from ..learners.certified import Certified
 from ..problem.problem import Problem, Round
-from . import packing
-from .arguments import as_file, checked_ticket, first_states, late_settings, list_of_rounds, one_copy, to_numpy
+from . import packing, tickets
+from .arguments import as_file, first_states, late_settings, list_of_rounds, one_copy, to_numpy
 from .copies import LearnerCopies
 from .durable import DurableState
 from .guard import Guard
 from .history import game_of, regret_of, rows_of
 from .identity import signature
 from .replay import replay
-from .requests import OPEN, cast_request, check_same, whole_round
+from .requests import cast_request, check_same, whole_round
 from .schema import RoundSchema
-from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
+from .storage.events import OBSERVED, Event
+from .tickets import OPEN
 
 
 class Session:
@@ -169,37 +170,15 @@ class Session:
                     raise SessionError("tickets are for late feedback; start the session with pending=")
                 if not has_requests:
                     return to_numpy(self._copies.decisions[0])
-            name = self._name(ticket)
+            name = tickets.named(self._durable, ticket)
             if name not in self._copies.tickets:
-                self._check_new(name)
+                tickets.check_new(self._durable, name)
                 copies = self._copies.copy()
                 request = cast_request(copies, self._durable.schema, request) if has_requests else None
                 self._durable.commit(copies, [copies.give(name, request)])
             elif has_requests:
                 check_same(self._copies, name, request)
             return to_numpy(self._copies.tickets[name].decision)
-
-    def _name(self, ticket) -> str:
-        if not self._copies.pending:
-            return OPEN
-        return self._new_name() if ticket is None else checked_ticket(ticket)
-
-    def _check_new(self, name):
-        if name == OPEN:
-            return
-        if len(self._copies.live()) >= self._copies.pending:
-            raise SessionError(
-                f"{len(self.pending)} rounds are pending already; observe or skip one, for example "
-                f"{self.pending[0]!r}, or start with a larger pending="
-            )
-        if self._durable.last_event_of(name) is not None:
-            raise SessionError(self._not_pending(name))
-
-    def _new_name(self):
-        number = self._copies.given
-        while self._durable.last_event_of(str(number)) is not None:
-            number += 1
-        return str(number)
 
     def observe(self, round: Round = None, played: Point | None = None, *, ticket: str | None = None) -> Outcome:
         """Learn from a round; returns its outcome when the round is durable.
@@ -227,7 +206,7 @@ class Session:
         schema = self._durable.schema
         copies, events, outcomes = self._copies.copy(), [], []
         for number, (round, played, ticket) in enumerate(observations):
-            self._check_pending(copies, ticket)
+            tickets.check_pending(self._durable, copies, ticket)
             ticket = OPEN if OPEN in copies.tickets else ticket
             schema, round = whole_round(copies, schema, ticket, round, name.format(number))
             played = None if played is None else self._as_decision(played)
@@ -247,27 +226,9 @@ class Session:
             elif ticket is None:
                 raise SessionError("skip needs the ticket of a round; give one of session.pending")
             else:
-                self._check_pending(self._copies, ticket)
+                tickets.check_pending(self._durable, self._copies, ticket)
             copies = self._copies.copy()
             self._durable.commit(copies, [copies.skip(ticket)])
-
-    def _check_pending(self, copies, ticket):
-        if (ticket is None) != (copies.pending == 0):
-            raise SessionError(
-                "a ticket names a round of late feedback: give observe(round, ticket=...) if the session was started "
-                "with pending=, and only then"
-            )
-        if ticket is not None and checked_ticket(ticket) not in copies.tickets:
-            raise SessionError(self._not_pending(ticket))
-
-    def _not_pending(self, ticket) -> str:
-        reasons = {
-            None: "was never given; ask decide for it first",
-            DECIDED: "has expired; its round does not count",
-            OBSERVED: "was observed already; its round counts once",
-            SKIPPED: "was skipped; its round does not count",
-        }
-        return f"the ticket {ticket!r} {reasons.get(self._durable.last_event_of(ticket), 'is not known')}"
 
     def _as_decision(self, played):
         if tree.is_element(self._copies.decisions[0]):
