@@ -114,7 +114,7 @@ def test_constraints_bind(name):
 
 @pytest.mark.slow
 def test_binding_variant_is_as_described():
-    """ALGORITHMS.md 6.3: the truth violates by +4.4 a round, 0 by -4.4, optimal loss 0.60, multiplier 2.7e-4.
+    """The truth violates by +4.4 a round, 0 by -4.4, optimal loss 0.60, multiplier 2.7e-4.
 
     Over 6 keys: 4.28 to 4.43, 0.571 to 0.612, 2.67e-4 to 2.76e-4, all within 5% of these.
     """

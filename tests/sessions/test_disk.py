@@ -32,7 +32,7 @@ class _FailingConnection:
         return getattr(self._connection, name)
 
 
-def _fails(session, statement):
+def _with_failing_disk(session, statement):
     database = session._durable._journal._database
     database._connection = _FailingConnection(database._connection, statement)
     return database._connection
@@ -41,9 +41,7 @@ def _fails(session, statement):
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO events", "COMMIT"])
 def test_a_failing_disk_costs_no_acknowledged_round(tmp_path, statement):
     with tools.session(tmp_path / "session", snapshot_every=3) as it:
-        disk = it._durable._journal._database._connection = _FailingConnection(  # pyright: ignore[reportAttributeAccessIssue]
-            it._durable._journal._database._connection, statement
-        )
+        disk = _with_failing_disk(it, statement)
         for _ in range(4):
             before = tools.bits(it)
             disk.full = True
@@ -60,9 +58,7 @@ def test_a_failing_disk_costs_no_acknowledged_round(tmp_path, statement):
 
 def test_a_snapshot_that_does_not_fit_is_told_and_costs_nothing(tmp_path):
     with tools.session(tmp_path / "session", snapshot_every=3) as it:
-        disk = it._durable._journal._database._connection = _FailingConnection(  # pyright: ignore[reportAttributeAccessIssue]
-            it._durable._journal._database._connection, "INSERT OR"
-        )
+        disk = _with_failing_disk(it, "INSERT OR")
         disk.full = True
         with pytest.warns(cx.SessionWarning, match="snapshot was not stored"):
             tools.observe(it, 4)

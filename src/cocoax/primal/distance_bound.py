@@ -1,4 +1,4 @@
-"""Steps on boxes that are as long as the way to the optimum is, as far as that can be seen."""
+"""Steps on boxes that are as long as the distance to the optimum, as far as convexity bounds it."""
 
 import functools
 import operator

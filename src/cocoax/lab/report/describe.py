@@ -43,7 +43,7 @@ def describe(part) -> str:
 
 
 def arguments(part) -> dict[str, Any]:
-    """The arguments of its class that make an equal module; its fields, where these do not tell the arguments."""
+    """The arguments that make an equal module; or its fields, where the arguments cannot be told from them."""
     part = jax.device_get(part)  # comparing arrays of JAX would compile a program
     fields = _fields(part)
     try:
