@@ -23,19 +23,19 @@ def timed(calls, repeats):
     return spent
 
 
-def _seconds(call, number=1):
+def _seconds(call, number=1, clock=time.perf_counter):
     """Seconds a call, of `number` calls. A GPU is waited for at the end only: it takes one call after the other."""
     wait = jax.default_backend() == "cpu"
-    began = time.perf_counter()
+    began = clock()
     for _ in range(number):
         answer = call()
         if wait:
             jax.block_until_ready(answer)
     jax.block_until_ready(answer)
-    return (time.perf_counter() - began) / number
+    return (clock() - began) / number
 
 
-def in_turn(calls, repeats, budget=3.0, *, long=4.0, compiled=False):
+def in_turn(calls, repeats, budget=3.0, *, long=4.0, compiled=False, clock=time.perf_counter):
     """Seconds of each call, with the calls in turn, after a warm-up.
 
     A quick call is made twice before it is timed, as rounds of a game follow each other. A call rests when it has had
@@ -47,7 +47,7 @@ def in_turn(calls, repeats, budget=3.0, *, long=4.0, compiled=False):
     for name, call in calls.items():
         if not compiled:
             jax.block_until_ready(call())
-        first = _seconds(call)
+        first = _seconds(call, clock=clock)
         if first > long:
             spent[name], numbers[name] = [first], 0
         else:
@@ -57,7 +57,7 @@ def in_turn(calls, repeats, budget=3.0, *, long=4.0, compiled=False):
             if numbers[name] and sum(spent[name]) * numbers[name] <= budget:
                 if len(calls) > 1 and spent[name][-1:] < [QUICK]:  # the one before has emptied the caches
                     _seconds(call, 2)
-                spent[name].append(_seconds(call, numbers[name]))
+                spent[name].append(_seconds(call, numbers[name], clock))
     return spent
 
 

@@ -151,3 +151,14 @@ def test_linear_functions_are_recognised(name):
     function, expected = LINEAR[name]
     assert is_linear(cx.Problem(ProbabilitySimplex(3), function), jnp.ones(3)) is expected
     assert is_linear(cx.Problem(ProbabilitySimplex(3), jnp.vdot, function), jnp.ones(3)) is expected
+
+
+def test_a_policy_is_returned_when_time_is_over():
+    """With ten budgets it takes many columns; a feasible policy and its true bound are there after few."""
+    rounds = drawn(500, 10, seed=510)
+    with pytest.warns(UserWarning, match="stopped before its certificate closed"):
+        early = cx.hindsight(problem(10), rounds, policy=True, seconds=1e-9)
+    exact = by_highs(rounds)
+    assert early.lower_bound - 1e-7 <= exact.fun <= early.value + 1e-7
+    assert early.gap > 1e-6 * abs(early.value)
+    assert (early.constraint.sum(0) <= 1e-9 * np.abs(rounds["cost"]).sum(axis=(0, 1))).all()

@@ -515,6 +515,13 @@ def test_plot_draws_single_games_and_batches():
     np.testing.assert_allclose(drawn["one"].get_ydata(), games["one"].regret(best))
     np.testing.assert_allclose(drawn["batch"].get_ydata(), games["one"].regret(best))
     assert plot(games["one"]).axes[0].get_ylabel() == "total loss"
+    certified = cx.play(instance.problem, cx.learners.Stay(), rounds, key=keys[0], certify=5)
+    hatched = [band for band in plot(certified, best).axes[0].collections if band.get_hatch()]
+    corners = hatched[0].get_paths()[0].vertices
+    assert len(hatched) == 1 and not any(band.get_hatch() for band in regret.collections)
+    assert corners[:, 1].max() == pytest.approx(
+        max(certified.certified[4::5].max(), certified.regret(best)[4::5].max())
+    )
     with pytest.raises(cx.LabError, match="plot takes a dict"):
         plot({"one": 3})  # type: ignore[arg-type]
 

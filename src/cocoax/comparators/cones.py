@@ -11,11 +11,13 @@ from ..domains.vectors.balls import Box, L1Ball, L2Ball, LinfBall
 from ..domains.vectors.simplices import ProbabilitySimplex, UnitSimplex
 from .simplicial import blocks
 
+_DENSE = 50  # entries up to which matrices are written down: SciPy needs longer to make sparse ones
+
 
 class Part(NamedTuple):
     """Rows with b - A z in a cone: "zero", "positive" or "second" (the second-order cone)."""
 
-    matrix: Any  # sparse (k, n)
+    matrix: Any  # (k, n), sparse if it is large
     side: np.ndarray
     cone: str
 
@@ -30,8 +32,6 @@ class Cones(NamedTuple):
 
 def cones_of(domain) -> Cones | None:
     """The set as a cone program, if it is one of those that are known here."""
-    from scipy import sparse
-
     if not isinstance(domain, Product):
         return _known(domain)
     factors = [_known(block) for block in blocks(domain)]
@@ -42,7 +42,7 @@ def cones_of(domain) -> Cones | None:
     for factor in factors:
         assert factor is not None
         place = np.r_[first : first + factor.size, behind : behind + factor.extra]
-        embed = sparse.csr_array((np.ones(len(place)), (np.arange(len(place)), place)), (len(place), size + extra))
+        embed = _chosen(place, size + extra)
         parts += [part._replace(matrix=part.matrix @ embed) for part in factor.parts]
         first, behind = first + factor.size, behind + factor.extra
     return Cones(size, extra, parts)
@@ -52,8 +52,8 @@ def _known(domain) -> Cones | None:
     from scipy import sparse
 
     n = domain.dimension
-    eye: Any = sparse.eye_array(n, format="csr")
-    ones, zeros = sparse.csr_array(np.ones((1, n))), np.zeros(n)
+    eye: Any = _chosen(np.arange(n), n)
+    ones, zeros = np.ones((1, n)) if n <= _DENSE else sparse.csr_array(np.ones((1, n))), np.zeros(n)
     match domain:
         case Box():
             return Cones(n, 0, _between(eye, np.ravel(domain.lower), np.ravel(domain.upper)))
@@ -65,11 +65,11 @@ def _known(domain) -> Cones | None:
             total = Part(ones, np.array([float(domain.total)]), "positive")
             return Cones(n, 0, [total, Part(-eye, zeros, "positive")])
         case L1Ball():
-            above = [Part(sparse.hstack([sign * eye, -eye], format="csr"), zeros, "positive") for sign in (1.0, -1.0)]
-            total = sparse.hstack([0 * ones, ones], format="csr")
-            return Cones(n, n, [*above, Part(total, np.array([float(domain.radius)]), "positive")])
+            sides = [Part(beside(sign * eye, -eye), zeros, "positive") for sign in (1.0, -1.0)]
+            total = beside(0 * ones, ones)
+            return Cones(n, n, [*sides, Part(total, np.array([float(domain.radius)]), "positive")])
         case L2Ball():
-            rows = sparse.vstack([0 * ones, -eye], format="csr")
+            rows = above(0 * ones, -eye)
             return Cones(n, 0, [Part(rows, np.r_[float(domain.radius), zeros], "second")])
         case Birkhoff():
             sums = sparse.kron(sparse.eye_array(domain.n), np.ones((1, domain.n)))
@@ -80,6 +80,29 @@ def _known(domain) -> Cones | None:
             matrix, rows, bounds = domain.oracle.original
             return Cones(n, 0, [*_between(matrix.tocsr(), *rows), *_between(eye, *bounds)])
     return None
+
+
+def _chosen(place, size):
+    """Rows of the identity."""
+    from scipy import sparse
+
+    if size <= _DENSE:
+        return np.eye(size)[place]
+    return sparse.csr_array((np.ones(len(place)), (np.arange(len(place)), place)), (len(place), size))
+
+
+def beside(*blocks) -> Any:
+    from scipy import sparse
+
+    is_dense = all(isinstance(block, np.ndarray) for block in blocks)
+    return np.hstack(blocks) if is_dense else sparse.hstack(blocks, format="csr")
+
+
+def above(*blocks) -> Any:
+    from scipy import sparse
+
+    is_dense = all(isinstance(block, np.ndarray) for block in blocks)
+    return np.vstack(blocks) if is_dense else sparse.vstack(blocks, format="csr")
 
 
 def _between(matrix, lower, upper) -> list[Part]:

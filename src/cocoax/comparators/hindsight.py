@@ -88,6 +88,9 @@ def hindsight(
         raise ProblemError("expected_constraint replaces the mean; with benchmark='every_round' leave it out")
     if not 0 < check.scalar(tol, "tol", ProblemError) < np.inf:
         raise ProblemError(f"tol must be positive, got {tol}")
+    if seconds is not None and not check.scalar(seconds, "seconds", ProblemError) > 0:
+        raise ProblemError(f"seconds must be positive, got {seconds}")
+    limit = np.inf if seconds is None else float(seconds)
     if isinstance(rounds, Environment):
         rounds = _draw(problem, rounds, horizon, key)
     elif (length := number_of_rounds(rounds)) != (length if horizon is None else horizon):
@@ -96,11 +99,9 @@ def hindsight(
     if policy:
         if expected_constraint is not None or benchmark != "mean":
             raise ProblemError("a policy meets the mean of what happens; leave out expected_constraint and benchmark")
-        return best_policy(problem, rounds, tol)
-    if seconds is not None and not check.scalar(seconds, "seconds", ProblemError) > 0:
-        raise ProblemError(f"seconds must be positive, got {seconds}")
+        return best_policy(problem, rounds, tol, Clock(limit))
 
-    with jax.enable_x64(True), Clock(np.inf if seconds is None else float(seconds), progress) as clock:
+    with jax.enable_x64(True), Clock(limit, progress) as clock:
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
         clock.measure_compilation()
         oracle = Oracle(objective.problem.domain, objective.start)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .cones import Cones
+from .cones import Cones, above
 from .curvature import curvature_of
 from .quadratic import Unsolved, solve_cones
 from .search import Search
@@ -59,20 +59,20 @@ class Newton:
         scale = max(*sizes, 1e-300)
         norm = np.linalg.norm(jacobian, axis=1)
         norm = np.where(norm > 0, norm, 1.0)
-        rows = sparse.csr_array(np.pad(jacobian / norm[:, None], ((0, 0), (0, extra))))
+        rows = np.pad(jacobian / norm[:, None], ((0, 0), (0, extra)))
         limits = (jacobian @ x.point - x.constraint) / norm
         parts = self.cones.parts
-        matrix = sparse.vstack([rows, *(part.matrix for part in parts)], format="csc")
+        matrix = sparse.csc_array(above(rows, *(part.matrix for part in parts)))
         sides = np.concatenate([limits, *(part.side for part in parts), np.zeros(rank)])
         kinds = [("positive", len(limits)), *((part.cone, len(part.side)) for part in parts)]
-        blocks = [curved / scale, sparse.csr_array((extra, extra))][: 2 if extra else 1]
+        blocks = [curved / scale, *([sparse.csr_array((extra, extra))] if extra else [])]
         if rank:  # z = Fx are variables of their own
             image = np.pad(hessian.factor / scale**0.5, ((0, 0), (0, extra)))
             matrix = sparse.block_array(
                 [[matrix, None], [sparse.csr_array(image), -sparse.eye_array(rank)]], format="csc"
             )
             kinds, blocks = [*kinds, ("zero", rank)], [*blocks, sparse.eye_array(rank)]
-        cost = sparse.triu(sparse.block_diag(blocks), format="csc")
+        cost = sparse.triu(sparse.block_diag(blocks) if len(blocks) > 1 else blocks[0], format="csc")
         slope, seconds = np.concatenate([slope, self.cost, np.zeros(rank)]) / scale, self.search.clock.left
         try:
             answer, weights = solve_cones(cost, slope, matrix, sides, kinds, seconds, self.accuracy)

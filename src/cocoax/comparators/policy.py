@@ -16,6 +16,7 @@ from ..core import tree
 from ..errors import InfeasibleError, ProblemError
 from ..problem.lagrangian import best_answer
 from ..problem.problem import Problem, Round
+from .clock import Clock
 from .comparator import Comparator, each_round, float64
 from .policy_prices import Column, Infeasible, best_mixture
 from .price import gradient_squares, prices
@@ -23,7 +24,7 @@ from .price import gradient_squares, prices
 _BATCH = 4096  # rounds whose LMOs are one call
 
 
-def best_policy(problem: Problem, rounds: Round, tol: float) -> Comparator:
+def best_policy(problem: Problem, rounds: Round, tol: float, clock: Clock) -> Comparator:
     """The comparator whose `x` is one decision a round; `multiplier` has the prices of the constraints."""
     if problem.has_movement:
         raise ProblemError("a policy with movement is no sum over rounds; leave out policy=True, or previous")
@@ -36,7 +37,7 @@ def best_policy(problem: Problem, rounds: Round, tol: float) -> Comparator:
             return Column(multiplier, weight, float(loss.sum()), np.asarray(values.sum(0)), float(gap.sum()))
 
         try:
-            found = best_mixture(column, problem.constraints, tol, count)
+            found = best_mixture(column, problem.constraints, tol, lambda: clock.left <= 0)
         except Infeasible as proof:
             raise _infeasible(problem, proof.multiplier, proof.bound, count) from None
         path = None

@@ -49,8 +49,9 @@ class Infeasible(Exception):
         self.multiplier, self.bound = multiplier, bound
 
 
-def best_mixture(column: Callable, constraints: int, tol: float, rounds: int) -> Mixture:
-    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`."""
+def best_mixture(column: Callable, constraints: int, tol: float, is_over: Callable[[], bool]) -> Mixture:
+    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`, or when time is over and
+    a policy is known."""
     free = column(np.zeros(constraints), 1.0)
     if np.all(free.constraint <= 0):
         return Mixture([free], np.ones(1), free.bound, free.multiplier, free.gap <= tol * max(1.0, abs(free.loss)))
@@ -66,7 +67,7 @@ def best_mixture(column: Callable, constraints: int, tol: float, rounds: int) ->
             best = last
         precision = tol * max(1.0, abs(value))
         done = value - best.bound <= precision
-        if done or len(columns) >= _MOST:
+        if done or len(columns) >= _MOST or is_over():
             used = [(share, one) for share, one in zip(shares, columns) if share > 0]
             return Mixture([one for _, one in used], np.array([s for s, _ in used]), best.bound, best.multiplier, done)
         prices = _level(columns, best, value, unit)

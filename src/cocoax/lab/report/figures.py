@@ -136,7 +136,8 @@ def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
     **Arguments:**
 
     - `games`: by the learners' names; each one game, or a batch by `jax.vmap`, drawn as mean and band over the batch.
-      Of several constraints, the worst is drawn.
+      Of several constraints, the worst is drawn. Of games with `play(certify=k)`, the band between regret and its
+      proven bound is hatched.
     - `comparator`: what `Game.regret` takes, for all games.
 
     >>> import jax, cocoax as cx
@@ -159,7 +160,21 @@ def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
     if limited:
         panels["violation"] = {name: _band(np.max(game.violation(), -1)) for name, game in limited.items()}
         panels["multiplier"] = {name: _band(np.max(game.multiplier, -1)) for name, game in limited.items()}
-    return _panels(panels, "round", styles(names))[0]
+    looks = styles(names)
+    figure, axes = _panels(panels, "round", looks)
+    if comparator is not None:
+        for name, game in names.items():
+            if game.certified is not None:
+                _draw_certified(axes["regret"], game, panels["regret"][name], looks[name])
+    return figure
+
+
+def _draw_certified(axis, game, regret, look):
+    """The band between the mean regret and the mean of its proven bounds, where there are any."""
+    bounds = np.asarray(game.certified, float).reshape(-1, len(regret.x)).mean(0)
+    known = np.isfinite(bounds)
+    options = {"color": look.colour, "alpha": 0.12, "hatch": "///", "linewidth": 0}
+    axis.fill_between(regret.x[known], regret.mean[known], bounds[known], **options)
 
 
 def _band(values) -> Line:
