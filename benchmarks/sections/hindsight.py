@@ -131,9 +131,13 @@ def solvers(name, kind, size):
     return ("CLARABEL", "HIGHS") if is_linear and not is_long else ("CLARABEL",)
 
 
+def case_of(name, kind, size, count):
+    return f"{name}, {kind}, {count} constraint{'s' if count != 1 else ''}"
+
+
 def compare(name, kind, size, count, repeats):
     """Rows for one line, the ratio of times, and by how much our lower bound is above their optimum, relatively."""
-    case, number = f"{name}, {kind}, {count} constraint{'s' if count != 1 else ''}", f"{size:,}"
+    case, number = case_of(name, kind, size, count), f"{size:,}"
     ways, found = (f"{number}: cocoax", f"{number}: CVXPY"), {}
 
     def keep(way, call):
@@ -172,20 +176,22 @@ def lines(quick):
 
 def measure(device, quick):
     """Every line is kept in a file as soon as it is measured: Ctrl-C ends with those, and the next run goes on."""
-    file = KEPT.with_suffix(".quick") if quick else KEPT
-    file.parent.mkdir(parents=True, exist_ok=True)
-    kept = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    known = {tuple(one["line"]): one for one in kept}
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    kept = KEPT.read_text().splitlines() if KEPT.exists() and not quick else []
+    known = {tuple(one["line"]): one for one in map(json.loads, kept)}
     missing = [line for line in lines(quick) if line not in known]
     with contextlib.suppress(KeyboardInterrupt):
         for line in missing:
             rows, ratio, above = compare(*line, 5)
             known[line] = {"line": line, "rows": rows, "ratio": ratio, "above": above}
             print(f"  {line}: {rows[0]['median']:.2g} s, ratio {ratio}", flush=True)
-            with file.open("a") as out:
-                out.write(json.dumps(known[line]) + "\n")
+            if not quick:
+                with KEPT.open("a") as out:
+                    out.write(json.dumps(known[line]) + "\n")
     found = sorted(known.values(), key=lambda one: one["line"][2])
-    return [*summary(found), *(row for one in found for row in one["rows"])]
+    rest = [line for line in missing if line not in known]
+    left = [skipped(case_of(*line), f"{line[2]:,}: cocoax", "the run ended before") for line in rest]
+    return [*summary(found), *(row for one in found for row in one["rows"]), *left]
 
 
 def summary(found):

@@ -24,7 +24,7 @@ class Certified(AbstractLearner):
 
     Decisions are those of `learner`. It is what `play(..., certify=True)` and `Session(..., certify=True)` play;
     `game.certificate()` and `session.certificate()` then give the bound (`Certificate`). A round costs one gradient of
-    f and one of each g, which compiled code shares with the learner, and four additions for each of their entries.
+    f and one of each g, which compiled code shares with the learner, and an addition for each of their entries.
     Where requests are seen first, a round takes 26 more LMOs, and the regret against the best policy is known too.
 
     >>> import jax, jax.numpy as jnp
