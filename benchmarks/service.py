@@ -102,10 +102,16 @@ def served(path: Path | None):
         said = process.stdout.readline()
         if not said:
             raise SystemExit("the service did not start")
-        yield said.split()[-1]
+        yield said.split()[-1], process.pid
     finally:
         process.terminate()
         process.wait()
+
+
+def processor_seconds(process: int) -> float:
+    """Of all threads of a process, which does not depend on what else the machine does."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def inserts(folder: Path, rows: int, seconds: float):
@@ -146,15 +152,21 @@ def main():
         return asyncio.run(load(url, args.token, rounds, *shape))
 
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    print("| | pairs a second | median ms | 99% ms | longest ms |\n|---|---|---|---|---|", flush=True)
+    print(
+        "| | pairs a second | median ms | 99% ms | longest ms | processor us a pair |\n|---|---|---|---|---|---|",
+        flush=True,
+    )
     if args.url is not None:
         rounds = some_rounds() if args.round is None else [args.round.read_text().strip()]
         print(measured(args.url, loaded(args.url, rounds), args.seconds))
         return
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
         for title, path in (("a service with a file", Path(name) / "fleet"), ("a service without a file", None)):
-            with served(path) as url:
-                print(measured(title, loaded(url, some_rounds()), args.seconds), flush=True)
+            with served(path) as (url, process):
+                before = processor_seconds(process)
+                times = loaded(url, some_rounds())
+                used = (processor_seconds(process) - before) / (args.seconds + WARM) * args.seconds / len(times) * 1e6
+                print(measured(title, times, args.seconds), f"{used:,.0f} |", flush=True)
         for rows in (1, args.connections):
             text = f"SQLite inserts, {rows} in a transaction"
             print(measured(text, inserts(Path(name), rows, args.seconds / 4), args.seconds / 4), flush=True)

@@ -1,5 +1,6 @@
 """Who may ask what: bearer tokens, each for a role."""
 
+import functools
 import hashlib
 import hmac
 import ipaddress
@@ -62,6 +63,7 @@ def tokens_from(file: Path | None, environment: Mapping[str, str] = os.environ) 
     return Tokens(found)
 
 
+@functools.lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from .access import Tokens, check_host, role_of
 from .errors import EXTRA_HEADERS, Refused, refused
@@ -17,8 +18,18 @@ _log = logging.getLogger("cocoax.service")
 class Gate:
     """An ASGI application around another one."""
 
-    def __init__(self, app: Any, tokens: Tokens, metrics: Metrics, *, largest_body: int, seconds: float, log_all: bool):
-        self.app, self._tokens, self._metrics = app, tokens, metrics
+    def __init__(
+        self,
+        app: Any,
+        calls: Mapping[str, Callable[[bytes], Awaitable[Response]]],  # by path: what answers the body of a POST
+        tokens: Tokens,
+        metrics: Metrics,
+        *,
+        largest_body: int,
+        seconds: float,
+        log_all: bool,
+    ):
+        self.app, self._calls, self._tokens, self._metrics = app, calls, tokens, metrics
         self._largest, self._seconds, self._log_all = largest_body, seconds, log_all
 
     async def __call__(self, scope, receive, send):
@@ -39,9 +50,11 @@ class Gate:
             if not self._tokens:
                 check_host(headers.get(b"host"))
             self._tokens.check(role_of(scope["method"], path), headers.get(b"authorization"))
-            if scope["method"] not in ("GET", "HEAD"):
-                receive = _replayed(await self._body(headers, receive))
-            await self.app(scope, receive, noted)
+            body = b"" if scope["method"] in ("GET", "HEAD") else await self._body(headers, receive)
+            if scope["method"] == "POST" and path in self._calls:
+                await (await self._calls[path](body))(scope, receive, noted)
+            else:
+                await self.app(scope, _replayed(body), noted)
         except Exception as raised:
             error = refused(raised)
             scope["error"] = str(error)

@@ -67,6 +67,7 @@ def _config(app) -> uvicorn.Config:
         ws="none",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         limit_concurrency=_CONNECTIONS,

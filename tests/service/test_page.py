@@ -1,0 +1,71 @@
+"""The live page in Chromium: on a desk, on a phone and in the dark, with and without a token."""
+
+import contextlib
+import http.client
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import service_tools as tools
+from playwright.sync_api import expect, sync_playwright
+
+SCREENSHOTS = Path(__file__).parent.parent.parent / "out" / "screenshots"
+LOOKS = {"wide": (1280, 900, "light"), "narrow": (390, 850, "light"), "dark": (1280, 900, "dark")}
+REFUSED = "401"  # Chromium reports the answer that asks for a token
+BAD = "<img src=x onerror=alert(1)>"  # names are users' text
+
+
+@contextlib.contextmanager
+def browser():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("NO BROWSER: THE LIVE PAGE WAS NOT OPENED; install chromium (apt-get install chromium)")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def cells(page):
+    return page.evaluate("[...document.querySelectorAll('#rows tr')].map(row => row.cells[0].textContent)")
+
+
+def observe(port, names):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"content-type": "application/json", "authorization": f"Bearer {tools.TOKENS['play']}"}
+    rounds = tools.stacked(range(len(names)))
+    connection.request("POST", "/observe", json.dumps({"names": names, "rounds": rounds}), headers)
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_page_shows_campaigns_and_finds_them(tmp_path):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    tokens = tmp_path / "tokens"
+    tokens.write_text("\n".join(f"{role} {token}" for role, token in tools.TOKENS.items()))
+    names = [*(f"campaign {i}" for i in range(12)), BAD]
+    with browser() as chromium, tools.process(tmp_path, tmp_path / "fleet", "--tokens", str(tokens)) as (_, port):
+        observe(port, names)
+        address = f"http://127.0.0.1:{port}/"
+        for look, (width, height, scheme) in LOOKS.items():
+            page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            said, asked = [], []
+            page.on("pageerror", lambda error, said=said: said.append(str(error)))
+            page.on("console", lambda message, said=said: said.append(message.text))
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.goto(address)
+            page.wait_for_selector("#ask:not([hidden])")
+            assert "token is missing" in page.text_content("#said") and not cells(page)
+            page.fill("#token", tools.TOKENS["read"])
+            page.press("#token", "Enter")
+            expect(page.locator("#rows tr")).to_have_count(13)
+            assert cells(page) == names and "13" in page.text_content("#totals") and not page.text_content("#said")
+            page.screenshot(path=SCREENSHOTS / f"service-{look}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.fill("#search", "N 1")
+            expect(page.locator("#rows tr")).to_have_count(3)
+            assert cells(page) == ["campaign 1", "campaign 10", "campaign 11"]
+            assert all(REFUSED in text for text in said), said
+            assert all(url.startswith(address) for url in asked if url != "data:,"), asked
+            page.close()
