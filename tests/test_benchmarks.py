@@ -1,5 +1,6 @@
 """`python -m benchmarks` runs in small, and its page says what was measured."""
 
+import argparse
 import importlib
 import json
 import os
@@ -129,27 +130,17 @@ def test_the_plain_loop_is_algorithm_2_fed_with_the_same_coins(module):
     np.testing.assert_allclose(losses, game.loss, rtol=1e-6)  # NumPy's are in float32
 
 
-def test_the_arena_is_tuned_in_processes_without_polars(tmp_path):
-    """A worker imports what the parent does; families that cannot play a problem are left out."""
-    program = (
-        "import sys; sys.modules['polars'] = None\n"
-        "import benchmarks.tune_arena as tune_arena\n"
-        "tune_arena.FAMILIES = {name: tune_arena.FAMILIES[name] for name in ('exponentiated gradient',)}\n"
-        "small = {'horizon': 20, 'seeds': range(1000, 1002), 'screened': 1, 'finalists': 1, 'thin': 5}\n"
-        "tune_arena.COARSE = {'curvatures 1, 10, 100': small, 'two items, from nothing': small}\n"
-        "if __name__ == '__main__':  # workers read what stands above\n"
-        "    from argparse import Namespace\n"
-        "    from pathlib import Path\n"
-        "    names = list(tune_arena.COARSE)\n"
-        "    tune_arena.main(Namespace(problems=names, workers=1, out=Path(sys.argv[1])))\n"
-    )
-    script = tmp_path / "small.py"
-    script.write_text(program)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    command = [sys.executable, str(script), str(tmp_path / "tuned.json")]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "tuned.json").read_text())["problems"]
-    assert found["curvatures 1, 10, 100"]["exponentiated gradient"]["score"] > 0
+def test_the_arena_is_tuned(tmp_path, monkeypatch, capsys, module):
+    """Families that cannot play a problem are left out."""
+    tune_arena = module("benchmarks.tune_arena")
+    small = {"horizon": 20, "seeds": range(1000, 1002), "screened": 1, "finalists": 1, "thin": 5}
+    names, family = ["curvatures 1, 10, 100", "two items, from nothing"], "exponentiated gradient"
+    monkeypatch.setattr(tune_arena, "FAMILIES", {family: tune_arena.FAMILIES[family]})
+    monkeypatch.setattr(tune_arena, "COARSE", dict.fromkeys(names, small))
+    out = tmp_path / "tuned.json"
+    tune_arena.main(argparse.Namespace(problems=names, workers=None, cluster=None, out=out))
+    found = json.loads(out.read_text())["problems"]
+    assert found["curvatures 1, 10, 100"][family]["score"] > 0
     assert found["two items, from nothing"] == {}
-    assert "two items, from nothing: exponentiated gradient: TunedEG plays on a ProbabilitySimplex only" in done.stdout
+    sentence = f"two items, from nothing: {family}: TunedEG plays on a ProbabilitySimplex only"
+    assert sentence in capsys.readouterr().out
