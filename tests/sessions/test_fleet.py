@@ -13,6 +13,7 @@ import pytest
 import session_tools as tools
 
 import cocoax as cx
+from cocoax.sessions.durable import DurableState
 
 NAMES = [f"campaign {i}" for i in range(5)]
 
@@ -94,6 +95,20 @@ def test_open_requests_are_kept_and_others_wait(tmp_path):
             it.observe(NAMES, rest)
         it.observe(NAMES[2:], {"cost": rest["cost"][2:]})
         assert it.rounds(NAMES).tolist() == [0, 0, 1, 1, 1]
+
+
+def test_a_first_request_after_a_snapshot_is_kept(tmp_path, monkeypatch):
+    problem, learner = routing(), cx.learners.AutoPrice(predict=expected)
+    request, _ = asked(0)
+    take = DurableState._try_snapshot
+    when_begun = iter([take])
+    monkeypatch.setattr(DurableState, "_try_snapshot", lambda it: next(when_begun, lambda _: None)(it))
+    it = cx.Fleet(problem, learner, tmp_path / "fleet", key=jax.random.key(3), snapshot_every=1)
+    decisions = it.decide(NAMES, request)
+    copy = shutil.copytree(tmp_path, tmp_path.parent / "as killed")
+    assert next(when_begun, None) is None
+    with cx.Fleet(problem, learner, copy / "fleet") as again:
+        assert np.array_equal(again.decide(NAMES, request), decisions)
 
 
 def test_it_goes_on_where_it_was(tmp_path):

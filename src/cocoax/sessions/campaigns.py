@@ -33,6 +33,9 @@ class NewRounds(NamedTuple):
 class Campaigns:
     """One row each; everything in a fleet that changes with its events."""
 
+    remedy = "restore it from a backup"
+    or_replay = ""  # a fleet cannot be replayed
+
     def __init__(self, problem, learner, key, horizon, start, example):
         self.problem, self.learner, self.constraints, self.key = problem, learner, problem.constraints, key
         self.programs = Programs(problem, learner, example, horizon, start)
@@ -40,15 +43,15 @@ class Campaigns:
         self._free: list[int] = []  # rows of campaigns that ended, the last one first
         self.totals = FleetTotals(self.constraints)
         self.request_schema: RoundSchema | None = None  # fixed by the first request
-        self.columns = self._empty(0)
+        self.columns = self._empty(0, False)
 
-    def _empty(self, rows: int) -> dict[str, np.ndarray]:
-        size = 0 if self.request_schema is None else self.request_schema.size
+    def _empty(self, rows: int, with_requests: bool) -> dict[str, np.ndarray]:
+        size = self.request_schema.size if with_requests and self.request_schema is not None else 0
         return {
             "words": np.zeros((rows, self.programs.width), np.uint32),
             "open": np.zeros(rows, bool),  # whether a request was decided and not observed
             "request": np.zeros((rows, size), np.uint8),
-            "answer": np.zeros((rows, self.programs.decisions.size if size else 0), np.uint32),
+            "answer": np.zeros((rows, self.programs.decisions.size if with_requests else 0), np.uint32),
         }
 
     @property
@@ -56,7 +59,7 @@ class Campaigns:
         return len(self.columns["open"])
 
     def _grow(self, rows: int):
-        more = self._empty(rows)
+        more = self._empty(rows, self.request_schema is not None)
         for name, column in self.columns.items():
             more[name][: len(column)] = column if column.shape[1:] == more[name].shape[1:] else 0
         self.columns = more
@@ -97,7 +100,8 @@ class Campaigns:
         self.columns["words"][rows] = self.programs.first(self.key, halves)
         self.columns["open"][rows] = False
         self.totals.clear(np.array(rows))
-        self._free = [row for row in self._free if row not in set(rows)]
+        taken = set(rows)
+        self._free = [row for row in self._free if row not in taken]
         self.rows.update(zip(names, rows))
 
     def end_event(self, names: list[str]) -> Event:
@@ -210,7 +214,7 @@ class Campaigns:
 
     def notes(self) -> dict:
         """As JSON; with `arrays` it is the whole state."""
-        return {"rows": self.capacity, "names": len(self._names())}
+        return {"rows": self.capacity, "names": len(self._names()), "requests": self.request_schema is not None}
 
     def _names(self) -> bytes:
         return json.dumps([self.rows, self._free]).encode()
@@ -222,13 +226,11 @@ class Campaigns:
     def arrays_like(self, notes: dict):
         """Arrays of the shapes that belong to notes, which are not trusted; ValueError if the notes cannot be."""
         match notes:
-            case {"rows": int(rows), "names": int(names)} if 0 <= rows <= _MOST_ROWS:
+            case {"rows": int(rows), "names": int(names), "requests": bool(asked)} if 0 <= rows <= _MOST_ROWS:
                 if 0 <= names <= 64 + rows * (6 * LONGEST_NAME + 16):
-                    none = jax.tree.map(lambda leaf: leaf[:0], (self._empty(0), self.totals.empty(0)))
-                    columns, totals = jax.tree.map(
-                        lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none
-                    )
-                    return packing.nothing((names,), np.uint8), jax.random.key_data(self.key), columns, totals
+                    none = self._empty(0, asked), self.totals.empty(0)
+                    like = jax.tree.map(lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none)
+                    return packing.nothing((names,), np.uint8), jax.random.key_data(self.key), *like
         raise ValueError("not the notes of a fleet")
 
     def restore(self, notes: dict, arrays):
@@ -238,6 +240,8 @@ class Campaigns:
         except (ValueError, TypeError, RecursionError):
             raise Damaged("the names of its campaigns") from None
         self.key = jax.random.wrap_key_data(key, impl=jax.random.key_impl(self.key))
+        if self.request_schema is not None and not notes["requests"]:  # fixed after that snapshot
+            self._grow(self.capacity)
 
 
 def _halves(name: str) -> list[int]:

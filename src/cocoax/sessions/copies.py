@@ -33,6 +33,9 @@ class Ticket(NamedTuple):
 class LearnerCopies:
     """Everything in a session that changes with its events."""
 
+    remedy = "cx.Session.replay reads the events before the damage into a new file"
+    or_replay = ", or replay the rounds with cx.Session.replay"
+
     def __init__(self, problem, learner, states, pending: int, expires: int | None):
         self.problem, self.learner, self.constraints = problem, learner, problem.constraints
         self._constants, structure = jax.tree.flatten((problem, learner))

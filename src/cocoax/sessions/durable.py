@@ -8,7 +8,7 @@ from ..errors import SessionError, StorageError
 from . import packing
 from .campaigns import Campaigns
 from .copies import LearnerCopies
-from .recovery import REPLAY, create_or_recover, warn
+from .recovery import create_or_recover, warn
 from .schema import RoundSchema
 from .storage.database import Damaged
 from .storage.events import OBSERVED, Event
@@ -46,7 +46,7 @@ class DurableState(Generic[Learners]):
             self._recorded = {name for name in ("round", "request") if self._journal.fact(name) is not None}
         except Damaged as damage:
             self._journal.close()
-            raise SessionError(f"{path} is damaged at {damage}; {REPLAY}") from None
+            raise SessionError(f"{path} is damaged at {damage}; {copies.remedy}") from None
         except BaseException:
             self._journal.close()
             raise
@@ -153,7 +153,7 @@ class DurableState(Generic[Learners]):
         try:
             yield from self._journal.past(self.copies.largest_field(self.schema))
         except Damaged as damage:
-            raise SessionError(f"{self.path} is damaged at {damage}; {REPLAY}") from None
+            raise SessionError(f"{self.path} is damaged at {damage}; {self.copies.remedy}") from None
 
     def close(self):
         if self._closed is None and os.getpid() == self._process:

@@ -82,7 +82,8 @@ def compare(recorded: dict, current: dict, path):
     """Raise, in one sentence, at the first difference."""
     if not _is_signature(recorded, current):
         raise SessionError(f"{path} has no signature of a session; it was not written by cocoax")
-    deliberate = "or replay its rounds with cx.Session.replay"
+    is_fleet = current["settings"].get("fleet")
+    deliberate = "or begin a new fleet" if is_fleet else "or replay its rounds with cx.Session.replay"
     if recorded["version"] != current["version"]:
         raise SessionError(
             f"{path} was recorded by cocoax {recorded['version']}, this is {current['version']}; install that one, "

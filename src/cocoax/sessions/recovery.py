@@ -10,7 +10,6 @@ from .schema import RoundSchema
 from .storage.database import Damaged
 from .storage.journal import Journal
 
-REPLAY = "cx.Session.replay reads the events before the damage into a new file"
 REPLAYING = "replaying"  # the fact that marks a file until its replay is complete
 
 
@@ -38,8 +37,7 @@ def create_or_recover(
         if copies.play(schema, event) != event.outcome:
             raise SessionError(
                 f"{journal.path}: round {copies.totals.rounds} gives another outcome than before, because another "
-                "machine, device or version of JAX rounds otherwise; continue where it was played, or replay the "
-                "rounds with cx.Session.replay"
+                f"machine, device or version of JAX rounds otherwise; continue where it was played{copies.or_replay}"
             )
     if schema is None and copies.totals.rounds:
         raise Damaged("the schema of its rounds")
