@@ -375,6 +375,11 @@ GIVEN = {  # what else a class must be given
         "cap": 1.0,
         "rounds": 5,
         "response": lambda prices: prices,
+        "features": lambda request: request,
+        "dimension": 2,
+        "spend": lambda x, round: x,
+        "budget": 1.0,
+        "first": 0.1,
     },
     **{"theta": 1.0, "mu": 0.1, "rate": 1.0, "mixing": 1.0, "drain": 1.0, "margin": 1.0},
 }

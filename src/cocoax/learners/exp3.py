@@ -50,7 +50,7 @@ class EXP3(AbstractLearner):
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
     >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r, x), integral=True)
-    >>> losses = jax.random.uniform(jax.random.key(0), (3000, 3)) + jnp.array([0.4, 0.0, 0.4])
+    >>> losses = jax.random.uniform(jax.random.key(0), (3000, 3)) + jnp.array([[0.4, 0.0, 0.4]])
     >>> game = cx.play(problem, EXP3(), losses, key=jax.random.key(0))
     >>> bool(game.average[1] > 0.8)
     True

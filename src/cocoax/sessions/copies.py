@@ -146,7 +146,7 @@ class LearnerCopies:
         start = self.problem.domain.start()
         for name, values in (("loss", outcome.loss), ("constraint", outcome.constraint)):
             if not np.isfinite(values).all():
-                if tree.all_finite(self.problem.values(start, round, start)):
+                if tree.all_finite(self.problem.values(start, jax.tree.map(jnp.asarray, round), start)):
                     return (
                         f"the {name} is not finite at the decision itself, as a logarithm at 0 (it is at the start); "
                         "play a point a little inside and give observe(round, played=...), or make the set smaller"
