@@ -1,0 +1,69 @@
+"""A fleet of many campaigns on disk: opening, memory, and durable rounds a second, in batches.
+
+python -m benchmarks.fleet [--campaigns 100000] [--batch 1000] [--batches 200]
+"""
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import cocoax as cx
+
+SEGMENTS = 10
+
+
+def problem():
+    def loss(x, r):
+        return -jnp.vdot(r["value"], x)
+
+    def constraint(x, r):
+        return jnp.vdot(r["cost"], x) - r["budget"]
+
+    return cx.Problem(cx.domains.Box(jnp.zeros(SEGMENTS), jnp.ones(SEGMENTS)), loss, constraint)
+
+
+def main(campaigns, batch, batches):
+    draw = np.random.default_rng(0)
+    names = np.array([f"campaign {i}" for i in range(campaigns)])
+    rounds = {name: draw.random((batch, SEGMENTS), dtype=np.float32) for name in ("value", "cost")}
+    rounds["budget"] = np.full(batch, 1.5, np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        before, path = handles(), Path(folder) / "fleet"
+        fleet = cx.Fleet(problem(), cx.learners.Auto(), path, key=jax.random.key(0))
+        for start in range(0, campaigns, batch):
+            fleet.decide(names[start : start + batch].tolist())
+        fleet.observe(names[:batch].tolist(), rounds)  # compiles
+        began = time.perf_counter()
+        for _ in range(batches):
+            chosen = draw.choice(names, batch, replace=False).tolist()
+            fleet.decide(chosen)
+            fleet.observe(chosen, rounds)
+        rate = batch * batches / (time.perf_counter() - began)
+        opened = handles() - before
+        fleet.close()
+        began = time.perf_counter()
+        with cx.Fleet(problem(), cx.learners.Auto(), path):
+            seconds = time.perf_counter() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{campaigns:,} campaigns of Auto with {SEGMENTS} segments, load {os.getloadavg()[0]:.1f}:")
+    print(f"{rate:,.0f} durable decisions and rounds a second in batches of {batch:,}; opens in {seconds:.2f} s; ")
+    print(f"{memory:,.0f} MiB at most in the process; {opened} file handles")
+
+
+def handles() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--campaigns", type=int, default=100_000)
+    parser.add_argument("--batch", type=int, default=1000)
+    parser.add_argument("--batches", type=int, default=200)
+    main(**vars(parser.parse_args()))
