@@ -1,0 +1,38 @@
+"""`cocoax reproduce`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import app
+from .options import Cluster, Out, Quiet, Resume, Workers, names, numbers
+from .studies import begun, finish
+
+
+@app.command()
+def reproduce(
+    quick: Annotated[bool, typer.Option("--quick", help="5 instances, 3 horizons.")] = False,
+    instances: Annotated[int | None, typer.Option(min=1, help="How many; 30 in the paper.")] = None,
+    horizons: Annotated[str | None, typer.Option(help="Numbers of rounds, as 10,100,1000.")] = None,
+    learners: Annotated[str | None, typer.Option(help="Names, separated by commas; all by default.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first instance.")] = 0,
+    out: Out = Path("out/reproduce"),
+    resume: Resume = False,
+    quiet: Quiet = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
+):
+    """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
+    with begun(out, resume, workers, cluster) as client:
+        from ..lab import paper
+
+        study = paper.reproduction(
+            out,
+            instances=instances or (5 if quick else 30),
+            horizons=numbers(horizons),
+            names=names(learners),
+            seed=seed,
+            quick=quick,
+        )
+        finish(study, quiet, client, cluster, title="The paper's experiment", slopes=paper.slopes())

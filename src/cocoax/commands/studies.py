@@ -1,0 +1,47 @@
+"""A study that a command plays, from its folder to its report."""
+
+import contextlib
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from ..errors import LabError
+from ..lab.run import cluster as clusters
+
+
+@contextlib.contextmanager
+def begun(out: Path, resume: bool, workers: int | None, cluster: str | None):
+    """JAX keeps what it compiles; results are not mixed with older ones unasked; a cluster starts, if one is wanted."""
+    if not resume and any((out / "store").glob("*.parquet")):
+        raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
+    # Decompositions of small matrices: threads of OpenBLAS would only wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with clusters.started(workers, cluster) as client:
+        import jax
+
+        if not getattr(jax.config, "jax_compilation_cache_dir", None):
+            home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+            jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        yield client
+
+
+def finish(study, quiet, client, cluster, **options):
+    from ..lab.report.write import write_report  # here, so that what it needs is not missed after all games
+
+    try:
+        dask = client()
+        if dask is not None and cluster is None:
+            clusters.alike(dask, max(map(max, study.horizons.values())))
+        if dask is not None and not quiet:
+            print(f"cocoax: the dashboard is at {dask.dashboard_link}", file=sys.stderr)
+        study.run(quiet=quiet, client=dask)
+        page = write_report(study, command=shlex.join(["cocoax", *sys.argv[1:]]), client=dask, **options)
+    except KeyboardInterrupt:
+        print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
+        sys.exit(130)
+    print(page)
+    if study.refused:
+        reason = next(iter(study.refused.values()))
+        print(f"cocoax: {len(study.refused)} games could not be played: {reason:.200}", file=sys.stderr)
