@@ -269,8 +269,8 @@ REFUSED = {
         lambda: play(rounds=[{name: leaf[t] for name, leaf in ROUNDS.items()} for t in range(12)]),
         "rounds are a list of 12 dicts; stack them: jax.tree.map(lambda *a: jnp.stack(a), *rounds)",
     ),
-    "lists of numbers": (
-        lambda: play(rounds={**ROUNDS, "cost": ROUNDS["cost"].tolist()}),
+    "lists of unequal lengths": (
+        lambda: play(rounds={**ROUNDS, "cost": [*ROUNDS["cost"].tolist()[1:], [0.0]]}),
         "rounds['cost'] is a list of numbers; give an array: jnp.asarray(...)",
     ),
     "words in rounds": (
@@ -333,7 +333,15 @@ REFUSED = {
     ),
     "a bad round": (
         lambda: play(rounds={**ROUNDS, "cost": np.where(np.arange(12)[:, None] == 7, np.nan, ROUNDS["cost"])}),
-        "round 7: the loss is not finite; mend or drop that round",
+        "round 7: the loss is not finite, because round['cost'][0] is nan; mend or drop that round",
+    ),
+    "a bad value": (
+        lambda: play(on=problem(loss=lambda x, r: jnp.where(r["cost"][0] < 0.8, x[0], jnp.nan))),
+        "round 11: the loss is not finite, although its data are; mend or drop that round",
+    ),
+    "a bad round in hindsight": (
+        lambda: cx.hindsight(problem(), {**ROUNDS, "use": np.where(np.arange(36).reshape(12, 3) == 11, np.inf, 0.1)}),
+        "the constraint of round 3 is not finite at the domain's start, because round['use'][2] is inf",
     ),
     **{
         f"{type(learner).__name__} on a single point": (

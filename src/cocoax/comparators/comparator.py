@@ -10,7 +10,7 @@ from ..domains.base import Point
 from ..errors import ProblemError
 from ..problem.movement import decisions_before
 from ..problem.problem import Problem, Round
-from ..problem.rounds import number_of_rounds
+from ..problem.rounds import as_rounds, number_of_rounds
 from .chunks import batch_size, map_rounds
 from .price import gradient_squares, prices
 
@@ -68,7 +68,7 @@ class Comparator(eqx.Module):
     @classmethod
     def _given(cls, problem, rounds, x, axis):
         with jax.enable_x64(True):
-            problem, rounds, x = (float64(part) for part in (problem, rounds, x))
+            problem, rounds, x = (float64(part) for part in (problem, as_rounds(rounds), x))
             horizon = number_of_rounds(rounds)
             if axis == 0 and number_of_rounds(x) != horizon:
                 raise ProblemError(f"a path needs one point a round: {horizon} rounds, {number_of_rounds(x)} points")

@@ -15,7 +15,7 @@ from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem, Round
-from ..problem.rounds import number_of_rounds
+from ..problem.rounds import as_rounds, number_of_rounds
 from .clock import Clock, OutOfTime
 from .comparator import Comparator, each_round, float64
 from .methods import solve
@@ -46,9 +46,9 @@ def hindsight(
 
     **Arguments:**
 
-    - `rounds`: a PyTree with a leading axis T; or an `Environment`, whose rounds are then drawn with `horizon` and
-      `key` while the decision stays at the domain's start. An adversary that reacts to decisions has no fixed
-      rounds: give those of the game instead (`play(..., keep_rounds=True)`).
+    - `rounds`: as in `play`. Those of an `Environment` are drawn with `horizon` and `key` while the decision stays at
+      the domain's start. An adversary that reacts to decisions has no fixed rounds: give those of the game instead
+      (`play(..., keep_rounds=True)`).
     - `expected_constraint`: `x ->` the expectation of g(x), as `constraint` returns it, where it is known; it then
       replaces the mean.
     - `benchmark`: `"mean"` as above, or `"every_round"`: $g_t(x) \le 0$ for every t.
@@ -93,7 +93,7 @@ def hindsight(
     limit = np.inf if seconds is None else float(seconds)
     if isinstance(rounds, Environment):
         rounds = _draw(problem, rounds, horizon, key)
-    elif (length := number_of_rounds(rounds)) != (length if horizon is None else horizon):
+    elif (length := number_of_rounds(rounds := as_rounds(rounds))) != (length if horizon is None else horizon):
         raise ProblemError(f"horizon={horizon} does not fit the {length} rounds given")
 
     if policy:

@@ -14,7 +14,7 @@ from ..errors import ProblemError
 from ..problem import derivatives
 from ..problem.functions import constraint_values, function_of
 from ..problem.problem import Problem
-from ..problem.rounds import number_of_rounds
+from ..problem.rounds import entry_not_finite, number_of_rounds
 from .chunks import batch_size, has_own_gradients, map_rounds, sum_rounds
 from .comparator import each_round, float64
 from .search import Evaluation
@@ -176,7 +176,10 @@ class Objective(Compiled):
             for name, values in (("loss", loss), ("constraint", constraint)):
                 bad = ~np.isfinite(np.asarray(values).reshape(self.horizon, -1)).all(axis=1)
                 if bad.any():
-                    raise ProblemError(f"the {name} of round {bad.argmax()} is not finite at the domain's start")
+                    t = int(bad.argmax())
+                    entry = entry_not_finite(jax.tree.map(lambda leaf, t=t: leaf[t], self.rounds))
+                    because = "" if entry is None else f", because {entry}"
+                    raise ProblemError(f"the {name} of round {t} is not finite at the domain's start{because}")
         if not (np.isfinite(at.slope).all() and np.isfinite(self.jacobian(start)).all()):
             bad = ~np.asarray(_finite_gradients(self.problem, self.rounds, self.start))
             if bad.any():

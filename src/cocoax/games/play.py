@@ -15,7 +15,7 @@ from ..learners.base import AbstractLearner, Horizon
 from ..learners.certified import CertifiedState
 from ..problem.environment import Environment, emitted
 from ..problem.problem import Problem
-from ..problem.rounds import number_of_rounds
+from ..problem.rounds import as_rounds, entry_not_finite, number_of_rounds
 from . import loop
 from .game import Game
 from .movement import as_played
@@ -40,7 +40,8 @@ def play(
 
     **Arguments:**
 
-    - `rounds`: a PyTree whose leaves have a leading axis T, or an `Environment`.
+    - `rounds`: a PyTree whose leaves have a leading axis T; a frame of pandas or polars, as a dict of its columns; or
+      an `Environment`.
     - `key`: all randomness comes from it. Not needed with `state`.
     - `horizon`: how many rounds the learner plans for; by default the number of rounds. An `Environment` needs it.
     - `start`: the first decision, by default `problem.domain.start()`. Its dtype is that of the game: a domain built
@@ -73,6 +74,7 @@ def play(
     if not is_environment:
         if length is not None:
             raise ProblemError("length= is for an Environment; give as many rounds as are to be played")
+        rounds = as_rounds(rounds)
         length = number_of_rounds(rounds)
     if state is not None:
         if isinstance(state, Game):
@@ -195,22 +197,25 @@ def _check_finite(game, problem, learner, rounds, state):
         return
     if _is_a_point(problem.domain):
         raise ProblemError("the domain is a single point, so there is nothing to decide; play on a larger one")
-    if not bool(tree.all_finite(_decision_of_round(bad, problem, learner, rounds, state))):
+    decision, round = _before_round(bad, problem, learner, rounds, state)
+    if not bool(tree.all_finite(decision)):
         causes = "the request, the domain's lmo" if problem.has_requests else "the domain's lmo"
         raise ProblemError(
             f"round {bad}: the decision is not finite, although all was before; mend {causes} or the Regularity"
         )
     for name in ("loss", "constraint"):
         if not bool(jnp.isfinite(getattr(game, name)[bad]).all()):
-            raise ProblemError(f"round {bad}: the {name} is not finite; mend or drop that round")
+            entry = entry_not_finite(round)
+            because = "although its data are" if entry is None else f"because {entry}"
+            raise ProblemError(f"round {bad}: the {name} is not finite, {because}; mend or drop that round")
     raise ProblemError(
         f"round {bad}: the gradient is not finite at a finite point; give another start=, or a loss and constraint "
         "that are differentiable there"
     )
 
 
-def _decision_of_round(t, problem, learner, rounds, state):
-    """The decision of round t, from the state before round 0: the rounds before it are played again."""
+def _before_round(t, problem, learner, rounds, state):
+    """The decision and the data of round t, from the state before round 0: the rounds before it are played again."""
     is_environment = isinstance(rounds, Environment)
     if t > 0:
         before = rounds if is_environment else jax.tree.map(lambda leaf: leaf[:t], rounds)
@@ -220,8 +225,8 @@ def _decision_of_round(t, problem, learner, rounds, state):
 
 @jax.jit
 def _decide(problem, learner, rounds, progress, t):
-    round = _reveal(problem, learner, rounds, progress, t)[1] if problem.has_requests else None
-    return loop.decide(problem, learner, progress.learner, round)
+    round = _reveal(problem, learner, rounds, progress, t)[1]
+    return loop.decide(problem, learner, progress.learner, round), round
 
 
 def _is_a_point(domain):

@@ -15,6 +15,7 @@ from ..comparators.price import gradient_squares, prices
 from ..errors import ProblemError
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem
+from ..problem.rounds import as_rounds
 from ..problems import Instance
 
 
@@ -101,7 +102,7 @@ def as_source(name: str, problem) -> Source:
         case Instance():
             return Source(instance=problem)
         case (Problem(), rounds):
-            return Source(problem=problem[0], rounds=rounds)
+            return Source(problem=problem[0], rounds=rounds if isinstance(rounds, Environment) else as_rounds(rounds))
         case Problem():
             raise ProblemError(f"the problem {name!r} has no rounds; give (problem, rounds), or a function of a key")
         case _ if callable(problem):

@@ -1,14 +1,79 @@
-"""Checks of users' rounds: one PyTree whose leaves share a leading axis."""
+"""Users' rounds: one PyTree of arrays that share a leading axis, made from frames, columns and lists where needed.
+
+Frames are known by what they can do (`columns`, `to_numpy`), so that neither pandas nor polars is imported.
+"""
 
 import numbers
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import SequenceKey, keystr, tree_leaves_with_path
+from jax.tree_util import SequenceKey, keystr, tree_leaves_with_path, tree_map_with_path
 
 from ..core import check
 from ..errors import ProblemError
+
+
+def as_rounds(rounds: Any) -> Any:
+    """Rounds with arrays in place of frames, columns of frames, and lists of numbers; anything else unchanged.
+
+    A frame of pandas or polars is a dict of its columns. A column of lists of one length, or of arrays, has their axes
+    after the first.
+
+    >>> as_rounds({"cost": [[1, 2], [3, 4]], "used": [True, False]})["cost"].shape
+    (2, 2)
+    """
+    return _converted(rounds, "rounds")
+
+
+def _converted(node, name):
+    def convert(path, leaf):
+        where = name + keystr(path)
+        if isinstance(leaf, list):
+            if leaf and all(isinstance(inner, numbers.Number) for inner in jax.tree.leaves(leaf)):
+                return _listed(leaf)
+            return [_converted(one, f"{where}[{i}]") for i, one in enumerate(leaf)]
+        if isinstance(leaf, np.ndarray | jax.Array | type):
+            return leaf
+        if hasattr(leaf, "collect_schema") and hasattr(leaf, "collect"):
+            raise ProblemError(f"{where} is a {type(leaf).__name__}, which is not computed yet; give its .collect()")
+        if hasattr(leaf, "columns") and hasattr(leaf, "to_numpy"):
+            return {column: _column(leaf[column], f"{where}[{column!r}]") for column in leaf.columns}
+        return _column(leaf, where) if hasattr(leaf, "to_numpy") else leaf
+
+    return tree_map_with_path(convert, node, is_leaf=lambda node: isinstance(node, list))
+
+
+def _listed(values: list) -> np.ndarray | list:
+    """Numbers in lists of equal lengths as an array: booleans, or floats."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # unequal lengths
+        return values
+    return array if array.dtype == bool else array.astype(float)
+
+
+def _column(column, name) -> np.ndarray:
+    array = column.to_numpy()
+    if array.ndim == 2 and hasattr(column, "columns"):
+        raise ProblemError(f"{name} stands for several columns of one name; rename them")
+    return _stacked(array, name) if array.dtype == object else array
+
+
+def _stacked(values, name) -> np.ndarray:
+    """The entries of an array of objects, which are arrays or lists of one shape."""
+    parts = [np.asarray(value) for value in values]
+    parts = [_stacked(part, name) if part.dtype == object and part.ndim else part for part in parts]
+    missing = [t for t, (value, part) in enumerate(zip(values, parts)) if part.dtype == object]
+    if missing:
+        what = check.described(values[missing[0]])
+        raise ProblemError(f"{name} has no number in row {missing[0]}, but {what}; fill it, or drop the row or column")
+    shapes = {part.shape: None for part in parts}
+    if len(shapes) > 1:
+        found = " and ".join(str(shape) for shape in list(shapes)[:2])
+        raise ProblemError(f"{name} has entries of several shapes, such as {found}; fill them up to one shape")
+    return np.stack(parts)
 
 
 def number_of_rounds(rounds) -> int:
@@ -49,3 +114,19 @@ def _check_kind(rounds):
 
 def _first_list(path):
     return next(i for i, key in enumerate(path) if isinstance(key, SequenceKey))
+
+
+def entry_not_finite(round: Any, name: str = "round") -> str | None:
+    """The first entry of a round that is NaN or infinite, in words.
+
+    >>> entry_not_finite({"cost": np.array([1.0, 2.0, np.nan])})
+    "round['cost'][2] is nan"
+    """
+    for path, leaf in tree_leaves_with_path(round):
+        if jnp.issubdtype(np.asarray(leaf).dtype if np.isscalar(leaf) else leaf.dtype, jnp.inexact):
+            bad = np.argwhere(~np.isfinite(np.asarray(leaf)))
+            if len(bad):
+                index = tuple(bad[0].tolist())
+                place = f"[{', '.join(map(str, index))}]" if index else ""
+                return f"{name}{keystr(path)}{place} is {np.asarray(leaf)[index]}"
+    return None

@@ -10,7 +10,7 @@ from ..core import check
 from ..errors import ProblemError, SessionError
 from ..games.state import begin, checked_start, checked_state
 from ..learners.base import Horizon
-from ..problem.rounds import number_of_rounds
+from ..problem.rounds import as_rounds, number_of_rounds
 from . import packing
 
 LONGEST_NAME = 200  # of a ticket or a campaign, in characters
@@ -63,13 +63,13 @@ def first_states(problem, learner, key, state, horizon, start, copies) -> list:
 
 
 def list_of_rounds(rounds) -> list:
-    """A list of rounds, from a list or from a PyTree with a leading axis."""
+    """A list of rounds, from a list, a frame, or a PyTree with a leading axis."""
     if isinstance(rounds, list | tuple) and not rounds:
         raise SessionError("observe_many needs at least one round")
     if isinstance(rounds, list | tuple) and not all(isinstance(round, int | float | np.ndarray) for round in rounds):
         return list(rounds)
-    columns = jax.tree.map(np.asarray, rounds, is_leaf=lambda node: isinstance(node, list))
     try:
+        columns = jax.tree.map(np.asarray, as_rounds(rounds), is_leaf=lambda node: isinstance(node, list))
         count = number_of_rounds(columns)
     except ProblemError as error:
         raise SessionError(str(error)) from None

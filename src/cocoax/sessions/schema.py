@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import check
 from ..errors import SessionError
+from ..problem.rounds import entry_not_finite
 from . import packing
 
 _MOST_NODES, _DEEPEST = 10_000, 50  # of a schema
@@ -148,7 +149,10 @@ def _cast_leaf(schema, leaf, name):
     if jnp.issubdtype(dtype, jnp.inexact):
         if not np.isfinite(array).all():
             what = "is too large for" if np.isfinite(values).all() else "holds NaN or infinity in"
-            raise SessionError(f"{name} {what} {dtype}; correct that round or leave it out")
+            where = entry_not_finite(array, name) if shape else None
+            raise SessionError(
+                f"{name} {what} {dtype}{f': {where}' if where else ''}; correct that round or leave it out"
+            )
     elif not np.array_equal(array, values):
         raise SessionError(f"{name} does not fit into {dtype}; correct that round or leave it out")
     return array

@@ -1,0 +1,86 @@
+"""Frames of pandas and polars, and columns of any kind, are rounds."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import cocoax as cx
+from cocoax.problem.rounds import as_rounds
+
+COST = np.linspace(-1, 1, 36).reshape(12, 3)
+BUDGET = np.linspace(0.2, 0.4, 12)
+ARRAYS = {"cost": COST, "budget": BUDGET}
+COSTS = {"cost": COST.tolist(), "budget": BUDGET}
+FRAMES = {
+    "polars lists": pl.DataFrame(COSTS),
+    "polars arrays": pl.DataFrame(COSTS).with_columns(pl.col("cost").list.to_array(3)),
+    "pandas lists": pd.DataFrame(COSTS),
+    "pandas arrays": pd.DataFrame({"cost": list(COST), "budget": BUDGET}),
+    "a dict of lists": {"cost": COST.tolist(), "budget": BUDGET.tolist()},
+    "a dict of series": {"cost": COST, "budget": pl.Series(BUDGET)},
+    "an index of dates": pd.DataFrame(COSTS, index=pd.date_range("2026-01-01", periods=12)),
+}
+PROBLEM = cx.Problem(
+    cx.domains.ProbabilitySimplex(3),
+    loss=lambda x, r: jnp.vdot(r["cost"], x),
+    constraint=lambda x, r: x[2] - r["budget"],
+)
+
+
+def play(rounds):
+    return cx.play(PROBLEM, cx.learners.Stay(), rounds, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_frame_is_played_as_its_columns_are(kind):
+    game, expected = play(FRAMES[kind]), play(ARRAYS)
+    assert np.array_equal(game.loss, expected.loss) and np.array_equal(game.constraint, expected.constraint)
+
+
+def test_frames_are_rounds_in_hindsight_and_sessions():
+    best, expected = (cx.hindsight(PROBLEM, rounds) for rounds in (FRAMES["pandas lists"], ARRAYS))
+    assert np.array_equal(best.loss, expected.loss)
+    at = np.ones(3) / 3
+    fixed = cx.Comparator.fixed(PROBLEM, FRAMES["polars lists"], at)
+    assert np.allclose(fixed.loss, COST @ at)
+    with cx.Session(PROBLEM, cx.learners.Stay(), key=jax.random.key(0)) as session:
+        outcomes = session.observe_many(FRAMES["polars lists"])
+        outcomes += session.observe_many(FRAMES["pandas lists"])
+        assert np.allclose([outcome.loss for outcome in outcomes], np.tile(play(ARRAYS).loss, 2))
+
+
+def test_a_series_is_an_array():
+    assert np.array_equal(as_rounds(pl.Series(BUDGET)), BUDGET)
+    nested = as_rounds(pl.DataFrame({"a": [[[1.0, 2.0]], [[3.0, 4.0]]]}))["a"]
+    assert nested.shape == (2, 1, 2) and nested.dtype == float
+    assert as_rounds({"on": [True, False]})["on"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("rounds", "sentence"),
+    [
+        (pl.DataFrame(COSTS).lazy(), "rounds is a LazyFrame, which is not computed yet; give its .collect()"),
+        (pd.DataFrame({"a": [[1.0], [2.0, 3.0]]}), r"rounds\['a'\] has entries of several shapes, such as"),
+        (pd.DataFrame({"a": [1.0, None]}, dtype=object), r"rounds\['a'\] has no number in row 1"),
+        (pl.DataFrame({"a": [[1.0], None]}), r"rounds\['a'\] has no number in row 1"),
+        (pl.DataFrame({"a": ["x", "y"]}), r"rounds\['a'\] must be an array of numbers"),
+        (pd.DataFrame({"a": pd.date_range("2026-01-01", periods=2)}), r"rounds\['a'\] must be an array of numbers"),
+        (pl.DataFrame({"a": [1.0, None]}), r"round 1: the loss is not finite, because round\['a'\] is nan"),
+        (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), r"rounds\['a'\] stands for several columns of one name"),
+    ],
+)
+def test_columns_that_are_not_numbers_are_named(rounds, sentence):
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: x[0] * r["a"])
+    with pytest.raises(cx.ProblemError, match=sentence):
+        cx.play(problem, cx.learners.Stay(), rounds, key=jax.random.key(0))
+
+
+def test_nothing_of_pandas_or_polars_is_imported():
+    code = "import sys, cocoax.problem.rounds as r; r.as_rounds({'a': [1.0]}); print('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
