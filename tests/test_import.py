@@ -11,7 +11,8 @@ import pytest
 
 import cocoax as cx
 
-PACKAGES = [cx, cx.domains, cx.dual, cx.learners, cx.primal, cx.problems, cx.testing, cx.theory]
+PACKAGES = [cx, cx.data, cx.domains, cx.dual, cx.learners, cx.primal, cx.problems, cx.problems.real, cx.testing]
+PACKAGES += [cx.theory]
 EXTRAS = [
     "clarabel",
     "cvxpy",

@@ -8,7 +8,20 @@ import pytest
 
 import cocoax
 
-PACKAGES = ["", ".domains", ".dual", ".lab", ".lab.arena", ".learners", ".primal", ".problem", ".problems", ".testing"]
+PACKAGES = [
+    "",
+    ".data",
+    ".problems.real",
+    ".domains",
+    ".dual",
+    ".lab",
+    ".lab.arena",
+    ".learners",
+    ".primal",
+    ".problem",
+    ".problems",
+    ".testing",
+]
 
 
 def missing(function):

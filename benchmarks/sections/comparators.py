@@ -11,10 +11,8 @@ Each again with `seconds=5`. JAX's programs are compiled before; gaps are relati
 
 import functools
 import importlib.util
-import json
 import time
 import warnings
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -23,14 +21,15 @@ import numpy as np
 import cocoax as cx
 from benchmarks.timing import in_turn, row
 
-DATA = Path(__file__).parent.parent / "data" / "sioux_falls.json"
 LIMIT = 5.0  # seconds
 
 
 def traffic():
     """Flows in thousands. A link of its own for every destination leads to one common sink."""
-    net = json.loads(DATA.read_text())
-    links, trips = np.stack([net["tail"], net["head"]], 1) - 1, np.array(net["trips"]) / 1e3
+    tables = cx.data.load("sioux_falls")
+    net, listed = tables["links"], tables["trips"]
+    links, trips = np.stack([net["tail"], net["head"]], 1) - 1, np.zeros((24, 24))
+    trips[listed["origin"] - 1, listed["destination"] - 1] = listed["trips"] / 1e3
     blocks, sink = [], len(trips)
     for origin, demand in enumerate(trips):
         ends = np.flatnonzero(demand)
@@ -42,7 +41,7 @@ def traffic():
         flow = sum(block[: len(links)] for block in x)
         return jnp.sum(r["time"] * (flow + 0.03 * r["capacity"] * (flow / r["capacity"]) ** 5))
 
-    rounds = {"time": np.array([net["free_flow_time"]]), "capacity": np.array([net["capacity"]]) / 1e3}
+    rounds = {"time": net["free_flow_time"][None].astype(float), "capacity": net["capacity"][None] / 1e3}
     return cx.Problem(cx.domains.Product(tuple(blocks)), loss), rounds
 
 

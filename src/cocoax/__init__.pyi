@@ -1,3 +1,4 @@
+from . import data as data
 from . import domains as domains
 from . import dual as dual
 from . import errors as errors

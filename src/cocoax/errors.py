@@ -31,6 +31,10 @@ class InfeasibleError(CocoaxError):
         self.bound = bound
 
 
+class DataError(CocoaxError):
+    """Data that are not here, or not what they should be."""
+
+
 class LabError(CocoaxError):
     """A study, a file or a command that cannot be run."""
 

@@ -14,7 +14,7 @@ def attach(package: str, unlisted=(), extra: str | None = None):
     """
     stub = ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"")
     imports = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
-    module_of = {alias.name: line.module for line in imports for alias in line.names}
+    module_of = {alias.name: "." * line.level + (line.module or "") for line in imports for alias in line.names}
     names = sorted(module_of.keys() - set(unlisted))
 
     def __getattr__(name: str):
@@ -38,7 +38,7 @@ def attach(package: str, unlisted=(), extra: str | None = None):
 
 def _load(package, module, name):
     """What `from .module import name` gives: an attribute, or a submodule."""
-    parent = importlib.import_module(f".{module}" if module else ".", package)
-    if module and hasattr(parent, name):
+    parent = importlib.import_module(module, package)
+    if module.strip(".") and hasattr(parent, name):
         return getattr(parent, name)
     return importlib.import_module(f"{parent.__name__}.{name}")

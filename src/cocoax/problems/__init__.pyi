@@ -1,3 +1,4 @@
+from . import real as real
 from .allocation import simplex as simplex
 from .base import Instance as Instance
 from .boundary_poles import poles as poles

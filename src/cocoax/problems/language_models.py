@@ -1,7 +1,6 @@
 """Routing prompts to language models within a budget, on recorded qualities and prices."""
 
 import functools
-from importlib import resources
 from typing import Any, Literal
 
 import jax
@@ -10,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..core.facts import ProblemFacts, with_facts
+from ..data.stored import load
 from ..domains import ProbabilitySimplex
 from ..errors import ProblemError
 from ..problem.environment import Environment
@@ -50,9 +50,7 @@ class _Prompts(Environment):
 
 @functools.cache
 def _recorded() -> dict[str, np.ndarray]:
-    path = resources.files("cocoax.problems").joinpath("data/llm_routing.npz")
-    with path.open("rb") as file, np.load(file) as stored:
-        columns = dict(stored)
+    columns = dict(load("llm_routing")["prompts"])
     for name in ("past", "new"):
         columns[f"{name}_quality"] = columns[f"{name}_quality"] * _THOUSANDTHS
         columns[f"{name}_cost"] = columns[f"{name}_cost"] * _HUNDRED_MILLIONTHS
@@ -93,7 +91,7 @@ def llm_routing(
     tight, 2e-3 loose). If they are not `known`, the request shows their means over 1,785 earlier prompts of the same
     source: give the learner this module's `expected_by_source` as `predict=`. With `known="source"` it shows the
     source alone, a number below 31 (for `BanditPrice`: `source_features`). The data are of `paretobandit` 0.1.1
-    (Apache-2.0; `problems/data/llm_routing.md`). The key is not used: all instances have the same prompts.
+    (Apache-2.0; `data/shipped/llm_routing`). The key is not used: all instances have the same prompts.
 
     >>> import jax
     >>> import cocoax as cx

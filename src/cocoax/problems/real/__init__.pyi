@@ -1,0 +1,1 @@
+from ..language_models import llm_routing as llm_routing
