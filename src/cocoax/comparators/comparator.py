@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import tree
+from ..core.summaries import Summary, is_known, number, point
 from ..domains.base import Point
 from ..errors import ProblemError
 from ..problem.movement import decisions_before
@@ -54,6 +55,31 @@ class Comparator(eqx.Module):
     def gap(self) -> np.ndarray:
         """How far `value` may be above the best possible one."""
         return self.value - self.lower_bound
+
+    def __repr__(self):
+        return str(self._summary()) if self._is_known() else eqx.tree_pformat(self)
+
+    def _repr_html_(self):
+        return self._summary().html() if self._is_known() else None
+
+    def _is_known(self):
+        parts = self.loss, self.constraint, self.value, self.lower_bound, self.multiplier
+        return is_known(*parts) and np.size(self.loss) > 0
+
+    def _summary(self) -> Summary:
+        horizon, several = self.loss.shape[-1], int(np.prod(self.loss.shape[:-1]))
+        title = "Comparator" if self.loss.ndim == 1 else f"{several:,} comparators, mean ± standard deviation,"
+        proof = "" if np.isinf(self.lower_bound).any() else f", at most {number(self.gap)} above the best possible"
+        rows = [("value", f"{number(self.value)}{proof}"), ("mean loss", number(self.loss.mean(-1)))]
+        for i in range(self.constraint.shape[-1]):
+            prices = self.multiplier[..., i]
+            price = number(prices if prices.shape == self.loss.shape[:-1] else prices.mean(-1))
+            name = "constraint" if self.constraint.shape[-1] == 1 else f"constraint_{i}"
+            rows.append((name, f"mean {number(self.constraint[..., i].mean(-1))}, multiplier {price}"))
+        if (x := point(self.x)) is not None:
+            rows.append(("x", x))
+        mean = np.cumsum(self.loss, -1) / np.arange(1, horizon + 1)
+        return Summary(f"{title} over {horizon:,} rounds", rows, [("mean loss", mean.reshape(-1, horizon))])
 
     @classmethod
     def fixed(cls, problem: Problem, rounds: Round, x: Point) -> "Comparator":

@@ -12,12 +12,14 @@ from jaxtyping import Float, Int
 from ..comparators.certificate import Certificate, certificate, policy_certificate
 from ..comparators.comparator import Comparator
 from ..core import check, tree
+from ..core.summaries import is_known
 from ..core.sums import running_sum
 from ..errors import ProblemError
 from ..learners.base import AnyArray
 from ..problem.minorants import Minorants
 from ..problem.policy_sums import PolicySums
 from ..problem.problem import Problem
+from . import describe
 
 
 @contextlib.contextmanager
@@ -31,7 +33,7 @@ class Game(eqx.Module):
     """The record of one game, or, after `jax.vmap(play)`, of a batch of them.
 
     Time is an axis counted from the right: `loss` is (..., T), `constraint` and `multiplier` are (..., T, m).
-    Running sums are NumPy arrays in float64, or, where traced, compensated.
+    Running sums are NumPy arrays in float64, or, where traced, compensated. `print(game)` gives a summary.
     """
 
     loss: Float[AnyArray, "*batch T"]
@@ -48,6 +50,7 @@ class Game(eqx.Module):
     problem: Problem | None  # kept with the rounds, and where the game is certified
     minorants: Minorants | None  # if it is certified: what `certificate` needs
     policy: PolicySums | None  # the same for policies, where requests are seen first
+    metrics: Any  # (..., T) in each leaf, with `play(metrics=...)`
     certified: Any  # (..., T), with `play(certify=k)`: a bound on the regret after each k-th round, NaN after others
     names: tuple[str, ...] = eqx.field(static=True)  # of the constraints
 
@@ -65,6 +68,7 @@ class Game(eqx.Module):
         problem: Any = None,
         minorants: Any = None,
         policy: Any = None,
+        metrics: Any = None,
         certified: Any = None,
     ) -> "Game":
         """The game whose rounds came to `outcomes`, an `Outcome` of all of them."""
@@ -85,6 +89,7 @@ class Game(eqx.Module):
             problem=problem,
             minorants=minorants,
             policy=policy,
+            metrics=metrics,
             certified=certified,
             names=names,
         )
@@ -170,9 +175,28 @@ class Game(eqx.Module):
             columns[f"{name}_violation"] = violation[..., i]
             columns[f"{name}_hard_violation"] = hard[..., i]
             columns[f"{name}_multiplier"] = self.multiplier[..., i]
+        columns |= describe.metric_columns(self.metrics)
         columns["lmo_calls"] = self.lmo_calls
         columns["gradient_calls"] = self.gradient_calls
         return {name: np.asarray(column).reshape(-1) for name, column in columns.items()}
+
+    def plot(self, comparator: Any = None, *, title: str | None = None) -> Any:
+        """A matplotlib `Figure` of losses (or regret against a comparator), violations, multipliers and metrics.
+
+        Of a batch: the mean of its games, with a band from the smallest to the largest. `figure.savefig("game.png")`
+        writes it; notebooks show it. Needs `pip install "cocoax[figures]"`.
+        """
+        return describe.figure(self, comparator, title)
+
+    def __repr__(self):
+        return str(describe.summary(self)) if self._is_known() else eqx.tree_pformat(self)
+
+    def _repr_html_(self):
+        return describe.summary(self).html() if self._is_known() else None
+
+    def _is_known(self):
+        parts = self.loss, self.constraint, self.multiplier, self.lmo_calls, self.gradient_calls, self.bad_round
+        return is_known(*parts, *jax.tree.leaves(self.metrics)) and np.size(self.loss) > 0
 
     def _against(self, comparator) -> Comparator:
         if isinstance(comparator, Comparator):

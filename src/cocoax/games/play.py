@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,9 +15,11 @@ from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
 from ..learners.certified import CertifiedState
 from ..problem.environment import Environment, emitted
-from ..problem.problem import Problem
+from ..problem.functions import as_array, call, function_of
+from ..problem.problem import Problem, table_columns
 from ..problem.rounds import as_rounds, entry_not_finite, number_of_rounds
 from . import loop
+from .describe import metric_names
 from .game import Game
 from .movement import as_played
 from .state import Progress, begin, checked_start, checked_state
@@ -35,6 +38,7 @@ def play(
     keep_decisions: bool = False,
     keep_rounds: bool = False,
     certify: bool | int = False,
+    metrics: Callable | None = None,
 ) -> Game:
     """Play a learner on a problem.
 
@@ -51,6 +55,8 @@ def play(
     - `keep_decisions`, `keep_rounds`: keep each round's decision, or data, in the `Game`.
     - `certify`: keep what `game.certificate()` needs, a proven bound on the regret; with a number k, `game.certified`
       also has a bound after every k-th round. To go on from such a game's `state`, say so again.
+    - `metrics`: `(x, round) ->` a number, or a dict of numbers, to record of each decision and its round in
+      `game.metrics`. It is compiled with the loop, and decisions need not be kept for it.
 
     Works under `jax.jit` and `jax.vmap`. A loss, constraint or gradient that is not finite raises an error that
     names the round; under `jit` or `vmap`, `game.bad_round` has it.
@@ -69,6 +75,7 @@ def play(
     """
     check.instance(problem, Problem, ProblemError, "play needs a Problem first")
     check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
+    metrics = None if metrics is None else function_of(metrics, "metrics", "x", "round")
     every = _checked_every(certify)
     learner, is_environment = as_played(problem, learner, certify=every is not None), isinstance(rounds, Environment)
     if not is_environment:
@@ -93,14 +100,14 @@ def play(
         learner.check(problem)
         state = begin(problem, learner, rounds if is_environment else None, key, horizon, start)
     _check_length(learner, state.learner if isinstance(state, Progress) else state, length)
-    game = _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds, every or 0)
+    game = _play(problem, learner, rounds, state, length, keep_decisions, keep_rounds, every or 0, metrics)
     if not tree.is_traced(game.bad_round):
         _check_finite(game, problem, learner, rounds, state)
     return game
 
 
 @functools.partial(jax.jit, static_argnums=(4, 5, 6, 7))
-def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0):
+def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0, metrics=None):
     environment = rounds if isinstance(rounds, Environment) else None
 
     def step(carry, t):
@@ -110,13 +117,14 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         number = None if environment is None else progress.round + 1
         progress = Progress(learner_state, following, progress.key, number)
         bound = _bound(problem.domain, learner_state, t, certify) if certify else None
-        row = (outcome, decision if keep_decisions else None, round if keep_rounds else None, bound)
+        kept = decision if keep_decisions else None, round if keep_rounds else None
+        row = (outcome, *kept, bound, _measured(problem, metrics, decision, round))
         return (progress, _add_decision(problem.domain, total, decision)), row
 
     progress = Progress(state, None, None, None) if environment is None else state
     first = _reveal(problem, learner, rounds, progress, 0)[1] if problem.has_requests else None
     zero = tree.zeros_like(loop.decide(problem, learner, progress.learner, first))
-    (progress, (total, _)), (outcomes, decisions, revealed, bounds) = loop.play_rounds(
+    (progress, (total, _)), (outcomes, decisions, revealed, bounds, measured) = loop.play_rounds(
         step, (progress, (zero, zero)), length
     )
     is_certified = isinstance(progress.learner, CertifiedState)
@@ -131,6 +139,7 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         problem=problem if keep_rounds or is_certified else None,
         minorants=progress.learner.minorants if is_certified else None,
         policy=progress.learner.policy if is_certified else None,
+        metrics=measured,
         certified=bounds,
     )
 
@@ -141,6 +150,22 @@ def _reveal(problem, learner, rounds, progress, t):
         return None, loop.at(rounds, t)
     decision = None if problem.has_requests else learner.decision(progress.learner)
     return emitted(rounds, progress.environment, decision, jax.random.fold_in(progress.key, progress.round))
+
+
+def _measured(problem, metrics, decision, round):
+    """The metrics of a round, checked to be numbers whose names are free in `Game.table()`."""
+    if metrics is None:
+        return None
+    answer = call(metrics, "metrics", problem.domain.view(decision), round)
+    expected = "metrics must return a number, or a dict of numbers"
+    values = jax.tree.map(lambda leaf: as_array(leaf, expected), answer)
+    names = [*table_columns(problem.names), *metric_names(values)]
+    for name, leaf in zip(metric_names(values), jax.tree.leaves(values)):
+        if leaf.shape != ():
+            raise ProblemError(f"{expected}, got shape {leaf.shape} for {name!r}; reduce it, for example by jnp.sum")
+        if names.count(name) > 1:
+            raise ProblemError(f"metrics has the name {name!r}, which Game.table() has already; choose another")
+    return values
 
 
 def _bound(domain, state, t, every):

@@ -14,6 +14,7 @@ from ..core import check
 from ..core.fingerprint import fingerprint
 from ..errors import LabError
 from ..learners.base import AbstractLearner
+from . import describe
 from .arguments import by_name, of_problem, whole_numbers
 from .results import rows
 from .results.store import Memory, Store, together
@@ -50,6 +51,9 @@ class Study:
     ... )
     >>> study.run(quiet=True).table().shape[0]
     4
+    >>> print(study)  # doctest: +ELLIPSIS
+    Study of 2 learners on 1 problem, 2 seeds: 4 of 4 games played
+      pacing  mean score at T = 20, lowest first: ...
     """
 
     def __init__(
@@ -143,6 +147,12 @@ class Study:
         if self.out is None:
             raise LabError("a report needs a folder; give the Study out=")
         return write_report(self, **options)
+
+    def __repr__(self):
+        return str(describe.summary(self))
+
+    def _repr_html_(self):
+        return describe.summary(self).html()
 
     def _stored(self):
         plan = pl.DataFrame(self.plan, schema=Planned._fields, orient="row")

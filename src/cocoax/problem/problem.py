@@ -17,7 +17,7 @@ from .functions import WithPrevious, constraint_values, function_of, loss_value
 from .movement import arguments, nearby
 from .regularity import Regularity, regularities, stated
 
-_COLUMNS = {"game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls"}
+_COLUMNS = ("game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls")
 
 Round = Any
 """What one round reveals: any PyTree."""
@@ -251,7 +251,13 @@ def _names(constraints) -> tuple[str, ...]:
     names = (constraints,) if isinstance(constraints, str) else tuple(constraints)
     if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise ProblemError(f"constraints must be a number or a tuple of different names, got {constraints!r}")
-    columns = [name + suffix for name in names for suffix in ("", "_violation", "_hard_violation", "_multiplier")]
-    if len(_COLUMNS | set(columns)) < len(_COLUMNS) + len(columns):
+    columns = table_columns(names)
+    if len(set(columns)) < len(columns):
         raise ProblemError(f"constraints {names} give Game.table() two columns of one name; call them something else")
     return names
+
+
+def table_columns(names: Sequence[str]) -> list[str]:
+    """The columns that `Game.table()` may have, for constraints of these names."""
+    suffixes = ("", "_violation", "_hard_violation", "_multiplier")
+    return [*_COLUMNS, *(name + suffix for name in names for suffix in suffixes)]

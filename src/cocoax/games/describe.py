@@ -1,0 +1,90 @@
+"""A game in words, in small plots for notebooks, and as a figure."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from ..core import check
+from ..core.summaries import Summary, number, point
+from ..errors import ProblemError
+
+if TYPE_CHECKING:
+    from .game import Game
+
+
+def summary(game: "Game") -> Summary:
+    """What a game came to; of a batch, means and spreads over its games."""
+    horizon, batch = game.loss.shape[-1], game.loss.shape[:-1]
+    title = f"Game of {horizon:,} rounds"
+    if batch:
+        title = f"{int(np.prod(batch)):,} games of {horizon:,} rounds each, mean ± standard deviation"
+    loss = np.asarray(game.loss, float)
+    rows = [("loss", f"mean {number(loss.mean(-1))}, total {number(loss.sum(-1))}")]
+    violation, hard = (np.asarray(x)[..., -1, :] for x in (game.violation(), game.hard_violation()))
+    for i, name in enumerate(game.names):
+        kept = "kept" if np.all(violation[..., i] <= 0) else "exceeded"
+        rows.append(
+            (
+                name,
+                f"violation {number(violation[..., i])} ({kept}), hard {number(hard[..., i])}, "
+                f"last multiplier {number(game.multiplier[..., -1, i])}",
+            )
+        )
+    rows += [(name, f"mean {number(np.mean(column, -1))}") for name, column in metric_columns(game.metrics).items()]
+    calls = (np.asarray(x).sum(-1) for x in (game.lmo_calls, game.gradient_calls))
+    rows.append(("calls", "{} LMOs, {} gradients".format(*map(number, calls))))
+    bad = np.asarray(game.bad_round).ravel()
+    if np.any(bad >= 0):
+        rows.append(("not finite", f"from round {bad[bad >= 0].min()} on"))
+    if not batch and (decision := point(game.decision)) is not None:
+        rows.append(("next decision", decision))
+    return Summary(title, rows, list(curves(game).items()))
+
+
+def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:
+    """What a figure shows, by name: (..., T)."""
+    rounds = np.arange(1, game.loss.shape[-1] + 1)
+    mean_loss = np.cumsum(np.asarray(game.loss, float), -1) / rounds
+    shown = {"mean loss": mean_loss} if comparator is None else {"regret": np.asarray(game.regret(comparator))}
+    violation = np.asarray(game.violation())
+    for i, name in enumerate(game.names):
+        shown |= {f"{name}: violation": violation[..., i], f"{name}: multiplier": np.asarray(game.multiplier)[..., i]}
+    shown |= metric_columns(game.metrics)
+    return {name: curve.reshape(-1, len(rounds)) if curve.ndim > 1 else curve for name, curve in shown.items()}
+
+
+def metric_columns(metrics: Any) -> dict[str, np.ndarray]:
+    """What `play(metrics=...)` recorded, by name."""
+    return dict(zip(metric_names(metrics), map(np.asarray, jax.tree.leaves(metrics))))
+
+
+def metric_names(metrics: Any) -> list[str]:
+    """The keys of a dict of metrics, joined where dicts are nested; `metric` for a single number."""
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(metrics)]
+    return ["_".join(jax.tree_util.keystr((key,), simple=True) for key in path) or "metric" for path in paths]
+
+
+def figure(game: "Game", comparator: Any, title: str | None) -> Any:
+    """One panel for each curve."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise ProblemError('matplotlib is missing; game.plot() needs it: pip install "cocoax[figures]"') from None
+    if title is not None and not isinstance(title, str):
+        raise ProblemError(f"title must be a text, got {check.described(title)}")
+    shown = curves(game, comparator)
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    made = Figure(figsize=(4 * columns, 2.6 * rows), layout="constrained")
+    rounds = np.arange(1, game.loss.shape[-1] + 1)
+    for place, (name, curve) in enumerate(shown.items(), 1):
+        axes = made.add_subplot(rows, columns, place, title=name, xlabel="round")
+        axes.axhline(0, color="gray", linewidth=0.5)
+        lines = np.atleast_2d(curve)
+        axes.plot(rounds, lines.mean(0))
+        if len(lines) > 1:
+            axes.fill_between(rounds, lines.min(0), lines.max(0), alpha=0.2)
+    if title is not None:
+        made.suptitle(title)
+    return made
