@@ -14,7 +14,8 @@ from cocoax.lab import catalogue, guarantees
 from cocoax.learners.citations import CITATIONS, entries
 
 DOCS = Path(__file__).parents[2] / "docs"
-HELPERS = {"FromLMO", "Instance"}  # made by a part, and
+HELPERS = {"FromLMO", "Instance"}  # made by a part,
+HELPERS |= {"cost", "first_guess", "step_size"}  # for authors of primals, and
 HELPERS |= {"rescaled", "waking", "with_outliers", "heavy_tailed", "rarely_seen", "infeasible_stretches"}  # of problems
 KINDS = {
     cx.domains: (cx.domains.AbstractDomain, DomainFacts),

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from . import tree
+
 _WIDTH, _HEIGHT, _POINTS = 160, 40, 160  # of a small plot
 
 
@@ -42,7 +44,7 @@ class Summary(NamedTuple):
 def is_known(*leaves: Any) -> bool:
     """Whether these are arrays with values: no tracers, shapes, or what else stands for arrays in a PyTree."""
     arrays = all(isinstance(leaf, np.ndarray | np.generic | jax.Array) for leaf in leaves)
-    return arrays and not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    return arrays and not tree.is_traced(*leaves)
 
 
 def number(values: Any) -> str:

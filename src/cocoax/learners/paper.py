@@ -85,6 +85,11 @@ class Blocks(AbstractLearner):
             )
         if self.dual.is_tuned and not tree.is_traced(beta, theta_scale) and (beta, theta_scale) != (0.0, 1.0):
             raise LearnerError("a dual with numbers of its own leaves nothing for beta and theta_scale to tune")
+        if not primal.has_theorem:
+            raise LearnerError(
+                f"Blocks is tuned by the regret bound of its primal, but {type(primal).__name__} states none; use "
+                "PrimalDual, or define alpha and _constants(domain)"
+            )
         limit = (1 - primal.alpha) / (3 - 2 * primal.alpha)
         self.beta = parameter(beta, "beta", 0, float(limit), f" for {type(primal).__name__}")
         self.theta_scale = positive_parameter(theta_scale, "theta_scale")

@@ -4,8 +4,14 @@ from .ada_ofw import AdaOFW as AdaOFW
 from .adagrad import AdaGrad as AdaGrad
 from .adaptive import AbstractAdaptive as AbstractAdaptive
 from .base import AbstractPrimal as AbstractPrimal
+from .base import Cost as Cost
+from .base import Facts as Facts
+from .base import Revealed as Revealed
 from .base import RoundBounds as RoundBounds
 from .base import Scale as Scale
+from .base import cost as cost
+from .base import first_guess as first_guess
+from .base import step_size as step_size
 from .distance_bound import DistanceBound as DistanceBound
 from .ftpl import FTPL as FTPL
 from .loo_bogd import LOOBOGD as LOOBOGD

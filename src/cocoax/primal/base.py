@@ -1,7 +1,7 @@
 """What a primal method is: online convex optimisation without long-term constraints (the paper's oracle)."""
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -17,7 +17,10 @@ from ..theory import Constants
 
 
 class RoundBounds(eqx.Module):
-    """Bounds on the next loss h, and the length of the run. A primal has them before the round."""
+    """Bounds on the next loss h, and the length of the run. A primal has them before the round.
+
+    A bound that the problem does not state is infinite, unless the primal's `needs` ask for it.
+    """
 
     lipschitz: Float[Array, ""]  # |grad h| in the primal's norm
     smoothness: Float[Array, ""]
@@ -26,7 +29,7 @@ class RoundBounds(eqx.Module):
 
 
 def step_size(domain: AbstractDomain, bounds: RoundBounds, power: float) -> Float[Array, ""]:
-    """R / (D T**power), the size of a step."""
+    r"""$R/(DT^p)$, the size of a step: diameter, Lipschitz constant, horizon and the power p."""
     kind = bounds.lipschitz.dtype
     return jnp.asarray(domain.diameter(2), kind) / (bounds.lipschitz * bounds.horizon.astype(kind) ** power)
 
@@ -50,7 +53,11 @@ class Cost(eqx.Module):
 
 
 def cost(lmo_calls: Any = 0, gradient_calls: Any = 0, finite: Any = True) -> Cost:
-    """A `Cost` from plain numbers."""
+    """A `Cost` from plain numbers: what a step used, and whether its gradients were finite.
+
+    >>> int((cost(lmo_calls=1) + cost(lmo_calls=1, gradient_calls=3)).lmo_calls)
+    2
+    """
     return Cost(jnp.asarray(lmo_calls, jnp.int32), jnp.asarray(gradient_calls, jnp.int32), jnp.asarray(finite, bool))
 
 
@@ -67,7 +74,7 @@ class Revealed(Protocol):
         """The gradient of h at x."""
         ...
 
-    def sampled(self, sample) -> "Revealed":
+    def sampled(self, sample: Callable[[Any], Any]) -> "Revealed":
         """The same weights on `sample(round)`, a part of the round."""
         ...
 
@@ -90,16 +97,52 @@ def first_guess(domain: AbstractDomain, start: Point) -> AbstractVertex:
 
 
 class AbstractPrimal(eqx.Module):
-    """A primal method. Its state holds the next decision; the learner hands out the keys."""
+    """A primal method. Its state holds the next decision; the learner hands out the keys.
 
-    deterministic: ClassVar[bool]
+    One of your own needs `init`, `decision` and `step`. `learners.PrimalDual` plays it; `testing.check_primal` tells
+    whether it keeps all promises. With a theorem it also has `alpha` and `_constants`, by which `learners.Blocks` is
+    tuned, and what its updates need of a `Regularity` in `needs`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> from cocoax.primal import AbstractPrimal, cost
+    >>> class MomFW(AbstractPrimal):  # Frank-Wolfe steps along a running mean of gradients; no theorem
+    ...     deterministic = True
+    ...
+    ...     def init(self, domain, bounds, *, start, key, warm=None):
+    ...         return start, jnp.zeros_like(start), jnp.ones((), start.dtype)
+    ...
+    ...     def decision(self, state):
+    ...         return state[0]
+    ...
+    ...     def step(self, domain, state, revealed, next_bounds, *, key):
+    ...         x, mean, t = state
+    ...         gradient = revealed.gradient(revealed.played)
+    ...         mean = mean + (gradient - mean) / t**0.75
+    ...         x = domain.lmo(mean).mix(x, 0.5 / t**0.75)
+    ...         return (x, mean, t + 1), cost(lmo_calls=1, gradient_calls=1, finite=jnp.isfinite(gradient).all())
+    >>> problem = cx.Problem(
+    ...     cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r, x), lambda x, r: x[0] - 0.25
+    ... )
+    >>> learner = cx.learners.PrimalDual(MomFW(), cx.dual.RegularizedAscent(theta=1.0, mu=0.1))
+    >>> rounds = jnp.tile(jnp.array([1.0, 2.0, 3.0]), (400, 1))
+    >>> cx.play(problem, learner, rounds, key=jax.random.key(0)).decision.shape
+    (3,)
+    """
+
+    deterministic: ClassVar[bool] = False
     """Whether decisions use no coins, so that weights may depend on the current round."""
 
     alpha: ClassVar[Fraction]
-    """Regret grows like horizon**alpha."""
+    """Regret grows like horizon**alpha. Only of a method with a theorem."""
 
     facts: ClassVar[Facts]
-    """What the catalogue says of it."""
+    """What the catalogue says of it. Only of a method that is in cocoax."""
+
+    @property
+    def has_theorem(self) -> bool:
+        """Whether there are constants of a regret bound."""
+        return type(self)._constants is not AbstractPrimal._constants
 
     @property
     def norm(self) -> float:
@@ -108,8 +151,8 @@ class AbstractPrimal(eqx.Module):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The constants of a `Regularity` that the updates use."""
-        return ("lipschitz",)
+        """The constants of a `Regularity` that the updates use; by default none without a theorem."""
+        return ("lipschitz",) if self.has_theorem else ()
 
     @property
     def factored(self) -> bool:
@@ -117,7 +160,7 @@ class AbstractPrimal(eqx.Module):
         return False
 
     def constants(self, domain: AbstractDomain, norm: float | None = None) -> Constants:
-        """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`."""
+        """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`; refused without a theorem."""
         if norm not in (None, self.norm):
             raise LearnerError(
                 f"{type(self).__name__} has constants for gradients bounded in the norm {self.norm}, not {norm}"
@@ -129,8 +172,12 @@ class AbstractPrimal(eqx.Module):
         """The forms of this method that have constants of their own, by the names that tables of bounds use."""
         return {cls.__name__: cls()}
 
-    @abc.abstractmethod
-    def _constants(self, domain: AbstractDomain) -> Constants: ...
+    def _constants(self, domain: AbstractDomain) -> Constants:
+        """The constants of the theorem, if there is one."""
+        raise LearnerError(
+            f"{type(self).__name__} states no regret bound; play it with learners.PrimalDual, or define alpha and "
+            "_constants(domain), which returns theory.Constants"
+        )
 
     @abc.abstractmethod
     def init(
@@ -148,8 +195,8 @@ class AbstractPrimal(eqx.Module):
     ) -> tuple[Any, Cost]:
         """Learn from the revealed loss and prepare the next decision."""
 
-    @abc.abstractmethod
     def restart(
         self, domain: AbstractDomain, state: Any, bounds: RoundBounds, *, key: PRNGKeyArray
     ) -> tuple[Any, Cost]:
-        """Forget the past, keep the current decision as the new start, and keep LMO guesses."""
+        """Forget the past, keep the current decision as the new start, and keep LMO guesses. By default: `init`."""
+        return self.init(domain, bounds, start=self.decision(state), key=key, warm=state), cost()

@@ -23,7 +23,8 @@ _CAPACITY = 12
 def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray) -> None:
     """Raise `AssertionError`, with the broken promise, unless `primal` is what learners take it for.
 
-    It plays a small problem on a product of a simplex and a nuclear-norm ball, alone, with one restart.
+    It plays a small problem on a product of a simplex and a nuclear-norm ball, alone, with one restart. Constants of a
+    regret bound are checked if it states one.
 
     >>> import jax
     >>> from cocoax.primal import OGD
@@ -33,7 +34,9 @@ def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray) -> None:
     problem_key, key, other_key = jax.random.split(key, 3)
     problem, rounds = problems.product(key=problem_key, rounds=2 * _ROUNDS)
     problem = Problem(problem.domain, problem.loss, regularity=problem.regularity)
-    _check_constants(primal, problem.domain)
+    _check_needs(primal)
+    if primal.has_theorem:
+        _check_constants(primal, problem.domain)
     for dtype in (jnp.float32, jnp.float64) if jax.config.read("jax_enable_x64") else (jnp.float32,):
         _check_kinds(primal, problem, rounds, dtype, key)
 
@@ -51,15 +54,19 @@ def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray) -> None:
     _check_short_horizon(primal, problem, rounds, key)
 
 
+def _check_needs(primal):
+    require(primal.norm in (2, float("inf")), f"gradients are bounded in the norm 2 or inf, got {primal.norm}")
+    known = {"lipschitz", "smoothness", "constraint_bound"}
+    require(set(primal.needs) <= known, f"needs must name constants of a Regularity, got {primal.needs}")
+
+
 def _check_constants(primal, domain):
+    require(hasattr(primal, "alpha"), "a primal that states constants also states alpha, the exponent of its regret")
     constants = primal.constants(domain)
     require(0 < constants.alpha < 1, f"alpha must lie strictly between 0 and 1, got {constants.alpha}")
     require(abs(constants.alpha - float(primal.alpha)) < 1e-9, "alpha and constants(domain).alpha differ")
     sizes = [float(size) for size in constants[1:]]
     require(np.isfinite(sizes).all() and min(sizes) >= 0, f"constants must be finite and >= 0, got {sizes}")
-    require(primal.norm in (2, float("inf")), f"gradients are bounded in the norm 2 or inf, got {primal.norm}")
-    known = {"lipschitz", "smoothness", "constraint_bound"}
-    require(set(primal.needs) <= known, f"needs must name constants of a Regularity, got {primal.needs}")
     try:
         primal.constants(domain, norm=2 if primal.norm != 2 else float("inf"))
     except LearnerError:
