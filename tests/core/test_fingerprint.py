@@ -3,6 +3,7 @@
 import sys
 import types
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,3 +90,10 @@ def test_a_session_tells_the_ways_to_draw_random_numbers(tmp_path):
         cx.Session(problem, cx.learners.Stay(), tmp_path / "session", key=jax.random.key(0))
     with cx.Session(problem, cx.learners.Stay(), tmp_path / "session") as it:
         assert np.isfinite(it.observe(1.0).loss) and jnp.isfinite(it.decide()).all()
+
+
+def test_the_processor_that_rounds_the_conductance_of_paths_does_not_matter():
+    paths = cx.domains.ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 2)
+    rounded = eqx.tree_at(lambda p: p.conductance, paths, paths.conductance * (1 + 1e-15))
+    assert fingerprint(paths) == fingerprint(rounded)
+    assert fingerprint(paths) != fingerprint(cx.domains.ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 1))

@@ -67,6 +67,9 @@ class ShortestPath(AbstractOverEdges):
         self.distance = jnp.asarray(_farthest_pair(tails[useful], heads[useful], level, self.source, self.sink))
         self.conductance = _conductance(tails[useful], heads[useful], graph.nodes)
 
+    def __fingerprint__(self):
+        return self.graph, self.source, self.sink  # the last bits of the conductance depend on the processor
+
     @property
     def shape(self):
         return self.graph.tails.shape
