@@ -19,10 +19,11 @@ from .price_sample import Sample, one_price, place, several_prices, unravel_like
 from .pricing import AbstractPricing, prediction
 
 _SHORTEST = 32  # rounds in which a surplus or a debt is used up, if there are so many
-_SURPLUS, _DEBT = 64.0, 3.0  # without a horizon, they are used up in this part of the rounds so far
-_EAGER = 8.0  # with one, a surplus is used up in this part of the rounds that are left; a debt in all of them
-_LEAST, _MOST = 0.5, 4.0  # times the slack: how far a debt or a surplus moves a constraint, without a horizon
-_PLANNED = 4  # memories may be as long as so many times the rounds that are left
+_SURPLUS, _DEBT = 64.0, 1.5  # without a horizon, they are used up in this part of the rounds so far
+_LEAST, _MOST = 0.3, 4.0  # times the slack: how far a debt or a surplus moves a constraint, without a horizon
+_EAGER, _ALERT = 3.0, 32.0  # with one, a surplus is used up in this part of the rounds left; _ALERT with a memory
+_PATIENT = 4.0  # with one, a debt is used up in the rounds left, and early in up to so many times more
+_PLANNED = 16  # memories may be as long as so many times the rounds that are left
 _OFTEN = 16  # the price is searched again after this part of the rounds so far, or left
 _STEPS, _PART = 16, 64  # of the search for several prices, each with a part of the sample
 
@@ -44,9 +45,10 @@ class AutoPrice(AbstractPricing):
 
     $\lambda_{t+1} = \arg\max_{\lambda\ge0} \sum_sw_sD_s(\lambda) + \langle\lambda, v_t/n_t\rangle$ with $D_s(\lambda) =
     \min_{x\in X} f_s(x) + \langle\lambda, g_s(x)\rangle$ for remembered requests s, $v_t = \sum_{s\le t}g_s(x_s)$ the
-    violation so far, and $n_t$ the rounds in which it is used up: a debt in all that are left, a surplus in an eighth
-    of them, so that little is left over if requests become dearer. Without a horizon: a surplus in $t/64$ rounds and a
-    debt in $t/3$, while the constraint is moved by at most half of its slack down, and four times its slack up.
+    violation so far, and $n_t$ the rounds in which it is used up. With $\ell$ of T rounds left: a debt in
+    $\ell(1+4\ell/T)$ rounds, a surplus in $\ell/3$, or, with a memory, in $\ell/32$, since requests may become dearer.
+    Without a horizon: a surplus in $t/64$ rounds and a debt in $t/1.5$, while the constraint is moved by at most 0.3
+    times its slack down, and four times its slack up.
 
     One constraint: a search over a grid of prices, around the last one. Several: a few steps of AdaGrad, in units of
     each price. The search is repeated after a 16th part of the rounds played, or left, whichever is less.
@@ -70,7 +72,7 @@ class AutoPrice(AbstractPricing):
     ...     constraint=lambda x, r: x[1] - 0.25,
     ...     request=True,
     ... )
-    >>> values = jax.random.uniform(jax.random.key(0), (1000,))
+    >>> values = jax.random.uniform(jax.random.key(0), (4000,))
     >>> game = cx.play(problem, AutoPrice(), values, key=jax.random.key(0))
     >>> best = cx.hindsight(problem, values, policy=True)
     >>> bool(game.score(best)[-1] < 0.01 * abs(best.value))
@@ -155,8 +157,9 @@ class AutoPrice(AbstractPricing):
             tau = jnp.where(state.violation > 0, jnp.maximum(played / _DEBT, _SHORTEST), soon)
             target = jnp.clip(-state.violation / tau, -_LEAST * jnp.abs(slack), _MOST * jnp.abs(slack))
         else:
-            soon = jnp.maximum(ahead / _EAGER, jnp.minimum(ahead, _SHORTEST))
-            tau = jnp.where(state.violation > 0, ahead, soon)
+            eager = _EAGER if self.memory is None else _ALERT
+            soon = jnp.maximum(ahead / eager, jnp.minimum(ahead, _SHORTEST))
+            tau = jnp.where(state.violation > 0, ahead * (1 + _PATIENT * ahead / (played + ahead)), soon)
             target = jnp.maximum(-state.violation / tau, -(1 - 1e-6) * slack)
         if several:
             rate = 0.3 / jnp.sqrt(1 + jnp.minimum(played, ahead) / 20)

@@ -35,8 +35,12 @@ REQUESTS: dict[str, Callable] = {
 }
 """By name, functions of a key."""
 
-UNTUNED = {"AutoPrice": learners.AutoPrice(), "AutoPrice, no horizon": learners.AutoPrice(horizon=False)}
-"""The challenger with the number of rounds told, and without."""
+UNTUNED = {
+    "AutoPrice": learners.AutoPrice(),
+    "AutoPrice, no horizon": learners.AutoPrice(horizon=False),
+    "AutoPrice, memory 150": learners.AutoPrice(memory=150),
+}
+"""The challenger with the number of rounds told, without, and with a memory as for prices that shift."""
 
 
 def _steps(units: Units) -> dict[str, list[float]]:
@@ -105,7 +109,7 @@ def requests_markdown(study: Study, command: str) -> str:
     )
     lines = [
         f"| problem | T | {' | '.join(UNTUNED)} | best rival, tuned on other seeds | its score |",
-        "|---|---|---|---|---|---|",
+        "|---" * (4 + len(UNTUNED)) + "|",
     ]
     ahead = 0
     for (problem, horizon), games in means.group_by("problem", "horizon", maintain_order=True):
