@@ -7,7 +7,7 @@ INSTALLED := .venv/installed
 TESTS ?=
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: run reproduce quick heavy test tests test-all lint hooks browser table bench clean
+.PHONY: docs run reproduce quick heavy test tests test-all lint hooks browser table bench clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick --workers $(WORKERS)
@@ -44,6 +44,9 @@ browser:  ## Chromium, in which the tests open reports; where it cannot be had, 
 	  (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 || \
 	  echo "NOTICE: no Chromium, and apt-get cannot install it: tests that open reports will be skipped"
 
+docs: $(INSTALLED)  ## the documentation site, site/index.html; runs every example and tutorial that has changed
+	$(BIN)/python -m docsite
+
 table: $(INSTALLED)  ## the paper's methods on the paper's experiment; rewrites docs/paper_table.md
 	$(BIN)/python -m benchmarks.paper_table
 
@@ -60,4 +63,4 @@ $(INSTALLED): $(RUNTIME)
 	touch $@
 
 clean:
-	rm -rf .venv out .jax_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv out site .jax_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,51 @@
+"""Docstrings as the site shows them, with cost, guarantee and citation below: an extension of Griffe."""
+
+import importlib
+import re
+
+import griffe
+
+from cocoax.core.facts import DomainFacts, Facts, ProblemFacts
+from cocoax.learners.citations import entries
+
+HEADINGS = {
+    Facts: ("A round costs", "Guarantee"),
+    DomainFacts: ("An LMO costs", "Runs"),
+    ProblemFacts: ("Domain", "What it is for"),
+}
+DOCTEST = re.compile(r"^(>>> .*(?:\n.+)*)", re.MULTILINE)
+
+
+def facts_of(path: str) -> str:
+    """Markdown with the facts of a class or function, by its canonical path; empty if it has none."""
+    module, _, name = path.rpartition(".")
+    try:
+        part = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        return ""
+    facts = vars(part).get("facts") if hasattr(part, "__dict__") else None
+    if type(facts) not in HEADINGS:
+        return ""
+    lines = [f"- **{heading}:** {text}" for heading, text in zip(HEADINGS[type(facts)], facts.columns())]
+    if isinstance(facts, Facts):
+        lines += [f"- **Cite:** {reference(key)}" for key in facts.cites]
+    return "\n".join(lines)
+
+
+def reference(key: str) -> str:
+    """Authors, title and year of an entry of references.bib, in one line."""
+    found = dict(re.findall(r"^  (\w+) *= \{(.*)\},?$", entries()[key], re.MULTILINE))
+    names = [name.split(",")[0].strip("{} ") for name in found.get("author", "").split(" and ") if name]
+    who = f"{', '.join(names)} ({found.get('year', 'no year')}). " if names else ""
+    where = found.get("journal") or found.get("booktitle") or found.get("note") or ""
+    return re.sub(r"[{}\\]", "", f"{who}*{found['title']}*. {where}".strip()) + f" (`{key}`)"
+
+
+class Docstrings(griffe.Extension):
+    """Makes docstrings Markdown, as they are collected: doctests become blocks of code, and facts are added."""
+
+    def on_instance(self, *, obj: griffe.Object, **kwargs) -> None:
+        if obj.docstring:
+            text = DOCTEST.sub(r"```pycon\n\1\n```", obj.docstring.value.rstrip())
+            facts = facts_of(obj.path) if obj.is_class or obj.is_function else ""
+            obj.docstring.value = f"{text}\n\n{facts}"

@@ -1,0 +1,33 @@
+"""What was run is kept until what it depends on changes: the code of the run, the library, or the version of JAX."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from . import ROOT, STAGE
+
+
+def key_of(source: Path) -> str:
+    """Changes with the source, with anything in src/cocoax and with the versions of Python's JAX and matplotlib."""
+    digest = hashlib.sha256()
+    for path in [source, *sorted((ROOT / "src" / "cocoax").rglob("*"))]:
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    digest.update("".join(version(name) for name in ("jax", "matplotlib", "nbclient")).encode())
+    return digest.hexdigest()[:16]
+
+
+def kept(source: Path, run: Callable[[Path], dict]) -> tuple[dict, Path]:
+    """The results of `run(folder)`, and its folder; from an earlier build where nothing has changed."""
+    home = STAGE / "runs" / source.stem
+    folder = home / key_of(source)
+    results = folder / "results.json"
+    if not results.exists():
+        shutil.rmtree(home, ignore_errors=True)  # what it was before
+        folder.mkdir(parents=True)
+        found = run(folder)
+        results.write_text(json.dumps(found))
+    return json.loads(results.read_text()), folder

@@ -1,0 +1,111 @@
+"""Every page, example and public name is in the site, without building it."""
+
+import re
+
+import jupytext
+import nbformat
+import pytest
+
+from docsite import ROOT, docstrings, gallery, links, pages, reference, runs, tutorials
+from docsite import __main__ as build
+
+
+def test_the_navigation_names_every_page_once():
+    listed = [page for section in pages.navigation(build.all_pages()) for names in section.values() for page in names]
+    assert sorted(listed) == sorted(build.all_pages())
+    assert {"index.md", "changelog.md", "gallery/quickstart.md", "reference/learners.md"} <= set(listed)
+
+
+def test_a_new_page_needs_no_line_in_the_configuration():
+    *_, more = pages.navigation([*build.all_pages(), "new.md"])
+    assert more["More"][-1] == "new.md"
+
+
+def test_every_file_of_docs_and_examples_has_a_page():
+    sources = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/tutorials/*.py"), *ROOT.glob("examples/*.py")]
+    assert {pages.place(source.relative_to(ROOT).as_posix()) for source in sources} <= set(build.all_pages())
+
+
+def test_links_lead_to_pages_and_files_of_the_site():
+    here = set(build.all_pages()) | {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.*")}
+    for page, source in pages.written_pages().items():
+        text = pages.relink(source.read_text(), source.relative_to(ROOT).as_posix(), page)
+        for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", pages.FENCE.sub("", text)):
+            target = (ROOT / "docs" / page).parent.joinpath(link).resolve().relative_to(ROOT / "docs").as_posix()
+            assert target in here, f"{page}: {link}"
+
+
+def test_links_that_leave_docs_are_moved():
+    text = "[a](../CHANGELOG.md) [b](../examples/routing.py#x) [c](../src/cocoax/cli.py)\n```\n[d](../README.md)\n```\n"
+    moved = pages.relink(text, "docs/auto.md", "auto.md")
+    assert moved == "[a](changelog.md) [b](gallery/routing.md#x) c\n```\n[d](../README.md)\n```\n"
+
+
+@pytest.mark.parametrize("package", reference.PACKAGES)
+def test_the_reference_has_every_public_name(package):
+    module = __import__("cocoax", fromlist=[package]) if not package else getattr(__import__("cocoax"), package)
+    names = set(getattr(module, "__all__", [name for name in vars(module) if name.endswith(("Error", "Warning"))]))
+    entries = re.findall(r"^::: (\S+)$", reference.page(package), re.MULTILINE)
+    named = {entry.removeprefix("cocoax.").removeprefix(f"{package}." if package else "") for entry in entries}
+    assert named == (names if package else names - set(reference.PACKAGES))
+
+
+def test_every_public_name_has_a_docstring():
+    assert list(reference.undocumented()) == []
+
+
+def test_the_reference_shows_cost_guarantee_and_citation():
+    facts = docstrings.facts_of("cocoax.primal.ofw.OFW")
+    assert "**A round costs:** 1 LMO" in facts and "regret T^(3/4), proven" in facts and "Weibel" in facts
+    assert docstrings.facts_of("cocoax.games.play.play") == ""
+    assert docstrings.DOCTEST.sub(r"<\1>", "a\n\n>>> 1\n1\n\nb") == "a\n\n<>>> 1\n1>\n\nb"
+
+
+def test_there_are_notebooks_that_jupyter_opens():
+    books = [tutorials.notebook(source) for source in tutorials.sources()]
+    assert len(books) >= 3
+    for book in books:
+        nbformat.validate(book)
+        assert nbformat.reads(nbformat.writes(book), as_version=4) == book
+        assert {"markdown", "code"} <= {cell.cell_type for cell in book.cells}
+
+
+def test_a_tutorial_becomes_a_page_with_its_output(tmp_path):
+    source = tmp_path / "short.py"
+    source.write_text("# %% [markdown]\n# # Short\n\n# %%\nprint(2)\n")
+    book = jupytext.read(source, fmt="py:percent")
+    book.cells[1].outputs = [nbformat.v4.new_output("stream", text="2\n")]
+    assert "# Short\n\n*This page is also a [notebook](short.ipynb)." in (text := tutorials.page(source, book, {}))
+    assert text.endswith("```python\nprint(2)\n```\n\n```text\n2\n```\n")
+
+
+@pytest.mark.parametrize("source", gallery.examples(), ids=lambda path: path.stem)
+def test_every_example_says_what_it_shows(source):
+    text = gallery.page(source, {"output": "seen", "seconds": 1.0, "pictures": []})
+    assert "```text\nseen\n```" in text and source.read_text().rstrip() in text
+
+
+def test_an_example_that_fails_breaks_the_build_and_one_that_ran_is_not_run_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "STAGE", tmp_path)
+    monkeypatch.setattr(runs, "key_of", lambda source: str(len(source.read_text())))
+    source = tmp_path / "mine.py"
+    source.write_text("import pathlib; pathlib.Path('a.png').write_text('x'); print('once')")
+    results, folder = gallery.run(source)
+    assert results["output"] == "once\n" and results["pictures"] == ["a.png"]
+    (folder / "a.png").unlink()
+    assert gallery.run(source)[0] == results and not (folder / "a.png").exists()
+    source.write_text("raise SystemExit('no')")
+    with pytest.raises(RuntimeError, match=r"examples/mine.py failed; mend it\nno"):
+        gallery.run(source)
+
+
+def test_broken_links_and_fetches_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<h1 id="top"><a href="b.html#x"></a><a href="c.html"></a><a href="#top"></a>')
+    (tmp_path / "b.html").write_text(
+        '<script src="https://cdn.example/x.js"></script><a href="https://example.org"></a>'
+    )
+    assert list(links.broken(tmp_path)) == [
+        "a.html links to b.html#x, a page without that heading",
+        "a.html links to c.html, which does not exist",
+        "b.html fetches https://cdn.example/x.js from a network",
+    ]
