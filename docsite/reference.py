@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import cocoax
 
-PACKAGES = {
+INTRODUCED = {
     "": "The names that `import cocoax as cx` gives: problems, games, comparators and sessions.",
     "domains": "Sets of decisions, each with its linear minimisation oracle (LMO). [A table of all](../domains.md).",
     "learners": "What `cx.play` plays. [Which one?](../which_learner.md)",
@@ -19,6 +19,9 @@ PACKAGES = {
     "lab": 'Studies, reports and the arena ([how it works](../lab.md)). Needs `pip install "cocoax[lab]"`.',
     "errors": "What cocoax raises: subclasses of `CocoaxError`. Every message is one sentence that says what to do.",
 }
+PACKAGES = list(INTRODUCED) + [
+    name for name in cocoax.__all__ if isinstance(getattr(cocoax, name), types.ModuleType) and name not in INTRODUCED
+]
 
 
 def public_names(package: str) -> dict[str, object]:
@@ -52,7 +55,7 @@ def page_of(package: str) -> str:
 def page(package: str) -> str:
     prefix = f"cocoax.{package}" if package else "cocoax"
     parts = public_names(package)
-    lines = [f"# {prefix if package else 'cocoax: the top level'}", "", PACKAGES[package], ""]
+    lines = [f"# {prefix if package else 'cocoax: the top level'}", "", introduction(package), ""]
     if not package:
         rows = ", ".join(f"[`cocoax.{name}`]({name}.md)" for name in PACKAGES if name)
         lines += [f"Its packages have pages of their own: {rows}.", "", f"Version {cocoax.__version__}.", ""]
@@ -61,6 +64,10 @@ def page(package: str) -> str:
     for name in parts:
         lines += ["", f"::: {prefix}.{name}"]
     return "\n".join(lines) + "\n"
+
+
+def introduction(package: str) -> str:
+    return INTRODUCED.get(package) or summary(getattr(cocoax, package))
 
 
 def summary(part) -> str:

@@ -1,5 +1,6 @@
 """Tutorials: Python files with cells (`# %%`), which become a page and a notebook, both with their output."""
 
+import base64
 import re
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def run(source: Path) -> nbformat.NotebookNode:
 
     def start(folder: Path) -> dict:
         book = notebook(source)
-        NotebookClient(book, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+        quiet = ["--IPKernelApp.log_level=40"]
+        where = {"metadata": {"path": folder}}
+        NotebookClient(book, timeout=SECONDS, kernel_name="python3", resources=where, extra_arguments=quiet).execute()
         nbformat.validate(book)
         return book
 
@@ -69,8 +72,6 @@ def shown(output, name: str, pictures: dict[str, bytes]) -> list[str]:
         return ["```text", output.text.rstrip(), "```", ""] if output.name == "stdout" else []
     data = output.get("data", {})
     if "image/png" in data:
-        import base64
-
         pictures[f"{name}.png"] = base64.b64decode(data["image/png"])
         return [f"![]({name}.png)", ""]
     if "text/plain" in data:
