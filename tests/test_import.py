@@ -20,7 +20,6 @@ EXTRAS = [
     "matplotlib",
     "networkx",
     "optax",
-    "plotly",
     "polars",
     "rich",
     "scipy",

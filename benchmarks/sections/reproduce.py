@@ -37,7 +37,7 @@ def measure(device, quick):
     whole = device == "gpu" and not quick
     words = [] if whole else TINY if quick else ["--quick"]
     case, target = ("reproduce", ("<=", 30.0)) if whole else ("reproduce, small", None)
-    loaded = "import cocoax.lab.report, jax, matplotlib.pyplot, plotly.offline; jax.devices()"
+    loaded = "import cocoax.lab.report, jax, matplotlib.pyplot; jax.devices()"
     subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True)
     with tempfile.TemporaryDirectory() as cache:
         cold, warm = ([seconds(device, words, cache)] for _ in range(2))

@@ -87,7 +87,7 @@ def cells(report):
 
 @pytest.fixture(scope="session")
 def plots(report):
-    """What the page gives to Plotly, by the plot's address."""
+    """What the page gives to its script, by the plot's address."""
     return json.loads(re.findall(r'<script type="application/json" id="plots">(.*?)</script>', report.read_text())[0])
 
 
@@ -152,7 +152,7 @@ def test_final_figures_are_those_of_the_stored_table(study, stored, cells):
     shown = {(problem, learner) for (kind, problem), rows in cells.items() if kind == "final" for learner in rows}
     assert shown == set(pairs_played(stored)) and len(shown) == 5
     for problem, learner in shown:
-        row = cells["final", problem][learner]
+        row = cells["final", problem][learner] | cells["cost", problem][learner]
         assert row["games"]["value"] == len(SEEDS)
         for figure in ("regret", "violation", "score"):
             sample = values(stored, problem, learner, figure)
@@ -174,7 +174,7 @@ def test_slopes_are_those_of_the_stored_table(stored, cells):
         for figure in ("regret", "violation"):
             sample = np.stack([values(stored, problem, learner, figure, T) for T in HORIZONS], 1)
             sample = np.maximum(sample, 0) if figure == "violation" else sample
-            shown = cells["final", problem][learner][f"slope_{figure}"]
+            shown = cells["cost", problem][learner][f"slope_{figure}"]
             if (sample.mean(0) <= 0).any():
                 assert np.isnan(shown["value"])
                 continue
@@ -187,7 +187,7 @@ def test_slopes_are_those_of_the_stored_table(stored, cells):
                 np.testing.assert_allclose([shown["low"], shown["high"]], [low, high], atol=2e-3)
     assert finite >= 4
     for figure, by_learner in RATES.items():
-        shown = {learner: row[f"slope_{figure}"].get("theorem") for learner, row in cells["final", "pacing"].items()}
+        shown = {learner: row[f"slope_{figure}"].get("theorem") for learner, row in cells["cost", "pacing"].items()}
         assert shown == {"stay": None, **by_learner}
 
 
@@ -217,6 +217,36 @@ def test_certificates_are_those_of_the_stored_table(stored, report):
         assert f'data-column="gap_ever" data-value="{max(rows["gap"])!r}"' in text
         mean = float(last["comparator"].to_numpy().mean())
         assert f'data-column="value" data-value="{mean!r}"' in text
+
+
+def test_standings_begin_with_the_best_and_the_headline_names_it(stored, report, cells):
+    text = report.read_text()
+    best = {}
+    for problem in ("pacing", "no constraint"):
+        learners = list(cells["final", problem])
+        scores = [values(stored, problem, learner, "score").mean() for learner in learners]
+        assert scores == sorted(scores)
+        best[problem] = learners[0]
+        assert f'<tr data-learner="{learners[0]}" class="best">' in text
+    headline = re.findall(r'<div class="headline"><p>(.*?)</p>', text)[0]
+    assert all(name in headline for name in best.values()) and "lowest score" in headline
+    assert "3 numbers in a set of the kind Box, 1 constraint a round, 40 rounds." in text
+
+
+def test_few_lines_are_shown_at_first(study, tmp_path):
+    """The best of each group in turn; a report of an older store has no score over the rounds."""
+    copies = {f"stay {i}": study.learners["stay"] for i in range(9)}
+    rows = study._stored().filter(learner="stay").drop("score_curve")
+    rows = pl.concat([rows.with_columns(learner=pl.lit(name)) for name in copies])
+    kept = {key: getattr(study, key) for key in ("sources", "horizons", "seeds", "tol", "played_on")}
+    altered = types.SimpleNamespace(**kept, learners=copies, _stored=lambda: rows, out=tmp_path)
+    text = write_report(altered, groups={"odd ones": ["stay 7", "stay 8"]}).read_text()  # type: ignore[arg-type]
+    pressed = re.findall(r'aria-pressed="true" data-learner="(.*?)"', text)
+    assert pressed[:8] == ["stay 7", "stay 8", *(f"stay {i}" for i in range(6))] and len(pressed) == 16
+    assert text.count('class="extra" hidden') == 2 and text.count("Show 1 more") == 4
+    assert ">Odd ones<" in text and ">Others<" in text
+    assert 'id="pacing-round-regret"' in text and 'id="pacing-round-score"' not in text
+    assert "stay 0, stay 1, stay 2 and 6 others share the lowest score on both problems." in text
 
 
 def test_regret_in_the_table_is_that_of_a_game(study, stored):
@@ -249,9 +279,9 @@ def test_curves_are_those_of_the_games(study):
 
 def test_plots_show_the_stored_table(study, stored, plots):
     curves, last = study.curves(), HORIZONS[-1]
-    for problem, address, count in (("pacing", "pacing", 3), ("no constraint", "no-constraint", 1)):
+    for problem, address, count in (("pacing", "pacing", 4), ("no constraint", "no-constraint", 1)):
         learners = [learner for where, learner in pairs_played(stored) if where == problem]
-        for figure in ("regret", "violation", "multiplier")[:count]:
+        for figure in ("regret", "violation", "score", "multiplier")[:count]:
             samples = {
                 learner: {
                     "horizon": [values(stored, problem, learner, figure, T) for T in HORIZONS],
@@ -273,7 +303,7 @@ def test_plots_show_the_stored_table(study, stored, plots):
                     expected = [sample.mean(1), *np.quantile(sample, [0.1, 0.9], axis=1)]
                     shown = [line[part] for part in ("mean", "low", "high")]
                     np.testing.assert_allclose(shown, expected, rtol=1e-9, atol=1e-12)
-    assert len(plots) == 5 + 2
+    assert len(plots) == 7 + 2
 
 
 def test_a_theorems_line_has_its_exponent(stored, plots):
@@ -282,7 +312,8 @@ def test_a_theorems_line_has_its_exponent(stored, plots):
     for problem, figures in (("pacing", ("regret", "violation")), ("no constraint", ("regret",))):
         rows = statistics.summary(stored).filter(problem=problem)
         axes = draw_horizons(rows, looks, RATES, constrained=len(figures) > 1).axes
-        for axis, figure in zip(axes, figures, strict=True):
+        assert [axis.get_ylabel() for axis in axes] == [*figures, "score"][: len(axes)]
+        for axis, figure in zip(axes, figures):
             spec = plots[f"{problem.replace(' ', '-')}-horizon-{figure}"]
             means = {line["learner"]: np.array(line["mean"]) for line in spec["lines"]}
             on_paper = {line.get_label(): line.get_ydata() for line in axis.lines}
@@ -351,6 +382,12 @@ def test_files_beside_the_page(study, report, stored):
     assert all(path.read_bytes().startswith(starts[path.suffix]) for path in drawn)
     tex = (folder / "table.tex").read_text()
     assert tex.count("\\pm") >= 8 and tex.count("\\\\") == 1 + 2 + 5 and "\\bottomrule" in tex
+    assert (folder / "table_all_horizons.tex").read_text().count("\\\\") == 1 + len(HORIZONS) * (2 + 5)
+    links = set(re.findall(r'href="([^#"][^":]*)"', report.read_text()))
+    assert report.stat().st_size < 200_000  # the page without its data is 50 kB
+    assert links == {"table.csv", "table.parquet", "table.tex", "table_all_horizons.tex"} | {
+        f"figures/{path.name}" for path in drawn
+    }
     assert not [path for path in folder.rglob(".*") if path.is_file()]
 
 
@@ -364,16 +401,16 @@ def test_table_for_papers_holds_the_final_figures(report, cells):
             assert int(heading[2]) == HORIZONS[-1]
         elif " & " in line:
             learner, *numbers = line.removesuffix(" \\\\").split(" & ")
-            found[problem, learner] = numbers
+            found[problem, re.sub(r"\\textbf\{(.*)\}", r"\1", learner)] = numbers
     expected = {
-        (problem, learner): row
+        (problem, learner): row | cells["cost", problem][learner]
         for (kind, problem), rows in cells.items()
         if kind == "final"
         for learner, row in rows.items()
     }
     assert found.keys() == expected.keys() and len(found) == 5
     for which, row in expected.items():
-        columns = ("regret", "violation", "score", "slope_regret", "lmo_calls")
+        columns = ("score", "regret", "violation", "slope_regret", "lmo_calls")
         for column, text in zip(columns, found[which], strict=True):
             exact = [row[column]["value"], row[column].get("half")]
             printed = printed_numbers(text)
@@ -441,9 +478,10 @@ def test_bad_games_hostile_names_and_idle_constraints(study, tmp_path):
     page = write_report(altered)  # type: ignore[arg-type]
     text = page.read_text()
     assert "Games that went bad" in text and "first in round 7, counted from 0; seeds 2</li>" in text
-    assert text.count("</script") == 3 and name not in text
+    assert text.count("</script") == 2 and name not in text
     assert text.count("This problem has no constraint") == 1 and 'id="pacing-horizon-violation"' in text
     assert ("DPP", "yes") in read_verdicts(page)
+    assert "not ranked: 3 games" in text and text.count('class="best"') == 1  # one is left where two played
     row = read_cells(page)["final", "pacing"][name]
     kept = values(study.table(), "pacing", "stay", "regret")[[0, 1, 3]]
     assert row["games"]["value"] == 3 and row["regret"]["value"] == pytest.approx(kept.mean())
@@ -554,7 +592,8 @@ def test_page_works_in_a_browser(report, cells, plots):
             page.on("pageerror", lambda error, said=said: said.append(str(error)))
             page.on("request", lambda request, asked=asked: asked.append(request.url))
             page.goto(report.as_uri())
-            page.wait_for_function("document.querySelectorAll('.js-plotly-plot .scatterlayer').length > 0")
+            page.wait_for_function("document.querySelectorAll('.plot svg').length > 0")
+            page.evaluate("boxes.forEach(box => { box.drawn = true; draw(box); })")
             page.screenshot(path=SCREENSHOTS / f"report-{look}.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             check_plots(page, plots)
@@ -565,48 +604,66 @@ def test_page_works_in_a_browser(report, cells, plots):
 
 
 def check_plots(page, plots):
-    """Every band, mean and theorem's line is drawn where the axis says its numbers are."""
+    """Every band, mean and theorem's line is drawn where the ticks say that its numbers are."""
     drawn = page.evaluate(
-        "Object.fromEntries([...document.querySelectorAll('.js-plotly-plot')].map(plot => [plot.id, {axis: "
-        "plot.layout.yaxis, traces: plot.data.map(trace => ({x: trace.x, y: trace.y, learner: trace.meta}))}]))"
+        """Object.fromEntries([...document.querySelectorAll('.plot')].map(plot => [plot.id, {
+            kind: plot.firstChild.dataset.kind, unit: Number(plot.firstChild.dataset.unit),
+            ticks: [...plot.querySelectorAll('.tick.y')].map(tick => [tick.dataset.value, tick.dataset.at].map(Number)),
+            lines: [...plot.querySelectorAll('[data-learner]')].map(line => [
+                line.parentNode.getAttribute('class'), line.dataset.learner,
+                line.getAttribute('points').split(' ').map(point => Number(point.split(',')[1]))])}]))"""
     )
     assert drawn.keys() == plots.keys()
     for address, spec in plots.items():
-        expected = []
+        found = {(kind, learner): heights for kind, learner, heights in drawn[address]["lines"]}
+        expected = {("rates", line["learner"]): line["y"] for line in spec["references"]}
         for line in spec["lines"]:
-            expected.append((line["learner"], line["x"] + line["x"][::-1], line["high"] + line["low"][::-1]))
-            expected.append((line["learner"], line["x"], line["mean"]))
-        expected += [(line["learner"], line["x"], line["y"]) for line in spec["references"]]
-        for trace, (learner, x, y) in zip(drawn[address]["traces"], expected, strict=True):
-            assert trace["learner"] == learner and trace["x"] == x
-            np.testing.assert_allclose(read_off(drawn[address]["axis"], trace["y"]), y, rtol=1e-6, atol=1e-9)
+            expected["bands", line["learner"]] = line["high"] + line["low"][::-1]
+            expected["means", line["learner"]] = line["mean"]
+        assert found.keys() == expected.keys()
+        for which, y in expected.items():
+            np.testing.assert_allclose(found[which], heights_of(drawn[address], y), atol=0.011)  # pixels
 
 
-def read_off(axis, y):
-    """The numbers at these heights of an axis, which is linear around zero and logarithmic beyond if it has ticks."""
-    if "ticktext" not in axis:
-        return y
-    height, shown = axis["tickvals"][-1], float(axis["ticktext"][-1])
-    return np.sign(y) * np.expm1(np.abs(y) * np.log(10)) * shown / np.expm1(height * np.log(10))
+def heights_of(plot, y):
+    """Where numbers are, between the first and the last tick and beyond; a symlog axis is linear around zero."""
+
+    def scaled(values):
+        values = np.asarray(values, float)
+        if plot["kind"] == "symlog":
+            return np.sign(values) * np.log10(1 + np.abs(values) / plot["unit"])
+        return np.log10(values) if plot["kind"] == "log" else values
+
+    (first, top), (last, bottom) = plot["ticks"][0], plot["ticks"][-1]
+    ends = scaled([first, last])
+    return top + (scaled(y) - ends[0]) / (ends[1] - ends[0]) * (bottom - top)
 
 
 def check_toggles(page):
-    """A learner can be hidden in all plots of its problem, and a plot's scale changed."""
-    hidden = "[...document.querySelectorAll('#pacing .plot')].map(p => p.data.filter(t => t.visible === false).length)"
-    button = page.locator("#pacing .legend button").first
-    button.click()
-    assert min(page.evaluate(hidden)) >= 2
-    button.click()
-    assert max(page.evaluate(hidden)) == 0
+    """A learner, and the theorems' rates, can be hidden in all plots of a problem, and a plot's scale changed."""
+    lines = (
+        "[...document.querySelectorAll('#pacing .plot')].map(p => p.querySelectorAll('.means [data-learner]').length)"
+    )
+    for button in (page.locator("#pacing .legend [data-learner]").first, page.locator("#pacing [data-theory]")):
+        rates = page.locator("#pacing .rates text").count()
+        before = page.evaluate(lines)
+        button.click()
+        assert page.evaluate(lines) != before or page.locator("#pacing .rates text").count() == 0 < rates
+        button.click()
+        assert page.evaluate(lines) == before and page.locator("#pacing .rates text").count() == rates
     scale = page.locator("#pacing figcaption button").first
     before = scale.text_content()
     scale.click()
     assert scale.text_content() != before
+    plot = page.locator("#pacing .plot").first
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    assert "DPP" in page.locator("#live").text_content() and plot.locator(".tip").is_visible()
 
 
 def check_sorting(page, rows):
     table = page.locator("table[data-table=final][data-problem=pacing]")
-    for column, index in (("regret", 2), ("time", 10)):
+    for column, index in (("regret", 2), ("violation", 3)):
         header = table.locator("th").nth(index)
         ascending = sorted(rows, key=lambda learner: rows[learner][column]["value"])
         for order, expected in (("ascending", ascending), ("descending", ascending[::-1])):

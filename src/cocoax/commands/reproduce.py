@@ -35,4 +35,5 @@ def reproduce(
             seed=seed,
             quick=quick,
         )
-        finish(study, quiet, client, cluster, title="The paper's experiment", slopes=paper.slopes())
+        words = {"title": "The paper's experiment", "descriptions": paper.DESCRIPTIONS, "groups": paper.groups()}
+        finish(study, quiet, client, cluster, slopes=paper.slopes(), **words)

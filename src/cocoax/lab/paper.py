@@ -17,6 +17,11 @@ PROBLEMS = {
     "binding": functools.partial(matrix_completion, binding=True),
 }
 
+DESCRIPTIONS = {
+    "paper": "The paper's matrix completion, whose constraint hardly matters",
+    "binding": "The same matrix completion with a constraint that binds",
+}
+
 
 def paper_learners() -> dict:
     """Algorithm 1 with each of its primals, and Algorithm 2, with their theorems' constants."""
@@ -40,6 +45,11 @@ def rivals() -> dict:
         "Algorithm 2 (centred cube)": learners.PDMFW(perturbation="centred"),
         "ORGFW (never restarted)": learners.PrimalDual(primal.ORGFW(), dual.RegularizedAscent(theta=0.0, mu=0.0)),
     }
+
+
+def groups() -> dict[str, list[str]]:
+    """The learners by where they come from, as a report calls them."""
+    return {"methods of the paper": list(paper_learners()), "rivals and variants": list(rivals())}
 
 
 def slopes() -> dict[str, theory.Rates]:

@@ -47,7 +47,13 @@ class Source(eqx.Module):
     rounds: Any = None
 
     @_on_cpu
+    def sample(self, seed: int) -> Problem:
+        """The problem of a seed, without its rounds."""
+        return self.problem if self.problem is not None else self._instance(_keys(seed)[0]).problem
+
+    @_on_cpu
     def draw(self, seed: int, horizon: int) -> "Drawn":
+        """The problem of a seed, with its rounds."""
         instance_key, rounds_key, _ = _keys(seed)
         if self.problem is not None:
             if isinstance(self.rounds, Environment):
@@ -55,13 +61,14 @@ class Source(eqx.Module):
             else:
                 rounds = self.rounds
             return Drawn(self.problem, rounds, None)
-        instance = self.instance
-        if self.make is not None:
-            instance = self.make(instance_key)
-            if not isinstance(instance, Instance):
-                raise ProblemError(f"a problem's function must return a cocoax.problems.Instance, got {type(instance)}")
-        assert instance is not None
+        instance = self._instance(instance_key)
         return Drawn(instance.problem, instance.rounds(horizon, rounds_key), instance)
+
+    def _instance(self, key) -> Instance:
+        instance = self.instance if self.make is None else self.make(key)
+        if not isinstance(instance, Instance):
+            raise ProblemError(f"a problem's function must return a cocoax.problems.Instance, got {type(instance)}")
+        return instance
 
 
 class Drawn(eqx.Module):

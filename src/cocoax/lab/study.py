@@ -133,7 +133,7 @@ class Study:
         return rows.table(self._stored())
 
     def curves(self) -> pl.DataFrame:
-        """Regret, violation and multiplier over the rounds, thinned, for every game."""
+        """Regret, violation, multiplier and score over the rounds, thinned, for every game."""
         return rows.curves(self._stored())
 
     def seconds(self) -> pl.DataFrame:
@@ -147,6 +147,15 @@ class Study:
         if self.out is None:
             raise LabError("a report needs a folder; give the Study out=")
         return write_report(self, **options)
+
+    def latex(self, horizon: int | str | None = None) -> str:
+        """Tables for papers (package booktabs) with captions and the best in bold.
+
+        `horizon` is one that was played, "all", or None for each problem's largest.
+        """
+        from .report.write import table_for_papers
+
+        return table_for_papers(self, horizon)
 
     def __repr__(self):
         return str(describe.summary(self))

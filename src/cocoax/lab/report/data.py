@@ -32,6 +32,22 @@ class ReportData:
     def summary(self) -> pl.DataFrame:
         return statistics.summary(self.table)
 
+    def standings_at(self, horizon: int) -> pl.DataFrame:
+        """The summary at a horizon, by score; learners that missed games come last, and cannot be best."""
+        rows = self.summary.filter(pl.col("horizon") == horizon)
+        rows = rows.with_columns(whole=(pl.col("games") == pl.col("games").max()) & pl.col("score_mean").is_not_nan())
+        return rows.sort(~pl.col("whole"), "score_mean", maintain_order=True)
+
+    @functools.cached_property
+    def standings(self) -> pl.DataFrame:
+        """At the largest horizon."""
+        return self.standings_at(self.horizon)
+
+    @property
+    def best(self) -> list[str]:
+        """Who has the lowest score at the largest horizon."""
+        return best_of(self.standings)
+
     @functools.cached_property
     def curves(self) -> pl.DataFrame:
         """At each problem's largest horizon."""
@@ -59,3 +75,9 @@ class ReportData:
     def horizon(self) -> int:
         """The largest."""
         return max(self.table["horizon"])
+
+
+def best_of(standings: pl.DataFrame) -> list[str]:
+    """Who has the lowest score, if two or more have one; several where scores are equal."""
+    whole = standings.filter("whole")
+    return [] if len(whole) < 2 else whole.filter(score_mean=whole["score_mean"][0])["learner"].to_list()

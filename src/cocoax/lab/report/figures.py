@@ -18,7 +18,31 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 Rates = Mapping[str, Mapping[str, float]]  # proven exponents of T, by figure and learner
-LABELS = {"regret": "regret", "violation": "violation", "multiplier": "largest multiplier", "loss": "total loss"}
+LABELS = {
+    "regret": "regret",
+    "violation": "violation",
+    "score": "score",
+    "multiplier": "largest multiplier",
+    "loss": "total loss",
+}
+
+
+class Size(NamedTuple):
+    """Of a figure, in inches."""
+
+    panel: float  # width
+    height: float  # without the legend
+    entry: float  # width of a legend's entry
+    row: float  # height of a legend's row
+
+
+NOTEBOOK = Size(4.2, 3.1, 2.1, 0.2)
+PAPER = Size(2.25, 1.9, 2.2, 0.145)  # three panels fill the text width of two columns, 6.75 inches
+PAPER_FONTS: dict[Any, Any] = {
+    "font.size": 8,
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
+    "pdf.fonttype": 42,  # TrueType, as publishers ask
+}
 
 
 class Style(NamedTuple):
@@ -82,7 +106,7 @@ def shade(drawn) -> float:
 def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool) -> bool:
     """Regret against T, where slopes are read, and whatever would look flat beside one line that ends far out."""
     values = _all_values(drawn)
-    if against_horizon and (figure == "regret" or (len(values) and (values > 0).all())):
+    if against_horizon and (figure in ("regret", "score") or (len(values) and (values > 0).all())):
         return True
     last = np.abs([line.mean[-1] for line in drawn.values()])
     last = last[np.isfinite(last) & (last > 0)]
@@ -90,34 +114,39 @@ def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool) 
 
 
 def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, *, constrained=True):
-    """Regret and violation against T, of one problem's rows of `statistics.summary`; a Matplotlib figure."""
-    panels = {figure: lines(rows, figure, "horizon") for figure in ("regret", "violation")[: 1 + constrained]}
-    figure, axes = _panels(panels, "horizon T", looks, marked=True)
+    """Regret, violation and score against T, of one problem's rows of `statistics.summary`; a Matplotlib figure."""
+    panels = {figure: lines(rows, figure, "horizon") for figure in _paper_panels(constrained)}
+    figure, axes = _panels(panels, "horizon T", looks, PAPER, marked=True)
     for name, axis in axes.items():
         axis.set_xscale("log")
         axis.set_xticks(marks := ticks(rows["horizon"]), map(str, marks))
         axis.set_xticks([], minor=True)
-        for learner, exponent in rates[name].items():
+        for learner, exponent in rates.get(name, {}).items():
             line = panels[name].get(learner)
             if line is not None and (drawn := reference(line, exponent)) is not None:
-                axis.plot(*drawn, color=looks[learner].colour, linestyle=(0, (5, 4)), linewidth=0.7)
+                axis.plot(*drawn, color=looks[learner].colour, linestyle=(0, (1, 3)), linewidth=0.8)
         if on_log_scale(panels[name], name, True):
             _logarithmic(axis, panels[name])
     return figure
 
 
 def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=True):
-    """Regret, violation and multiplier over the rounds, of one problem's rows of `statistics.over_rounds`."""
-    panels = {x: lines(rows, x, "round") for x in ("regret", "violation", "multiplier")[: 1 + 2 * constrained]}
-    figure, axes = _panels(panels, "round", looks)
+    """Regret, violation and score over the rounds, of one problem's rows of `statistics.over_rounds`."""
+    panels = {x: lines(rows, x, "round") for x in _paper_panels(constrained)}
+    figure, axes = _panels(panels, "round", looks, PAPER)
     for name, axis in axes.items():
         if on_log_scale(panels[name], name, False):
             _logarithmic(axis, panels[name])
     return figure
 
 
+def _paper_panels(constrained):
+    return ("regret", "violation", "score") if constrained else ("regret",)
+
+
 def image_files(figure) -> Iterator[tuple[str, bytes]]:
     """A figure as PNG and as PDF, by format. The layout is found once: that takes as long as drawing."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure)  # measures texts for the layout, and keeps their sizes for drawing
@@ -126,7 +155,8 @@ def image_files(figure) -> Iterator[tuple[str, bytes]]:
     figure.set_layout_engine(None)
     forms = {"png": {"pil_kwargs": {"compress_level": 1}}, "pdf": {"metadata": {"CreationDate": None}}}
     for form, settings in forms.items():
-        figure.savefig(content := io.BytesIO(), format=form, dpi=figure.dpi, **settings)
+        with matplotlib.rc_context(PAPER_FONTS):
+            figure.savefig(content := io.BytesIO(), format=form, dpi=figure.dpi, **settings)
         yield form, content.getvalue()
 
 
@@ -161,7 +191,7 @@ def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
         panels["violation"] = {name: _band(np.max(game.violation(), -1)) for name, game in limited.items()}
         panels["multiplier"] = {name: _band(np.max(game.multiplier, -1)) for name, game in limited.items()}
     looks = styles(names)
-    figure, axes = _panels(panels, "round", looks)
+    figure, axes = _panels(panels, "round", looks, NOTEBOOK)
     if comparator is not None:
         for name, game in names.items():
             if game.certified is not None:
@@ -184,23 +214,29 @@ def _band(values) -> Line:
     return Line(np.arange(1, values.shape[1] + 1), values.mean(0), low, high)
 
 
-def _panels(panels, xlabel, looks, *, marked=False):
+def _panels(panels, xlabel, looks, size: Size, *, marked=False):
     """A row of panels with one legend below: (figure, axes by name)."""
+    import matplotlib
+
+    with matplotlib.rc_context(PAPER_FONTS if size is PAPER else {}):
+        return _drawn(panels, xlabel, looks, size, marked)
+
+
+def _drawn(panels, xlabel, looks, size: Size, marked):
     from matplotlib import pyplot
 
-    width, count = 4.2 * len(panels), len(looks)
-    columns = max(1, min(count, int(width // 2.1)))
-    figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(width, 3.1 + 0.2 * -(-count // columns)), layout="constrained", squeeze=False
-    )
+    width, count = size.panel * len(panels), len(looks)
+    columns = max(1, min(count, int(width // size.entry)))
+    shape = width, size.height + size.row * -(-count // columns)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=shape, layout="constrained", squeeze=False)
     pyplot.close(figure)  # a notebook shows what is returned, once; scripts keep no window
     for axis, (name, drawn) in zip(axes[0], panels.items()):
         axis.axhline(0, color="black", linewidth=0.6)
         for learner, line in drawn.items():
             look = looks[learner]
             axis.fill_between(line.x, line.low, line.high, color=look.colour, alpha=shade(drawn), linewidth=0)
-            marker = {"marker": look.marker, "markersize": 3.5} if marked else {}
-            axis.plot(line.x, line.mean, look.dash, color=look.colour, linewidth=1.4, label=learner, **marker)
+            marker = {"marker": look.marker, "markersize": 3} if marked else {}
+            axis.plot(line.x, line.mean, look.dash, color=look.colour, linewidth=1.3, label=learner, **marker)
         axis.set(xlabel=xlabel, ylabel=LABELS[name])
         axis.grid(alpha=0.25, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
@@ -208,9 +244,9 @@ def _panels(panels, xlabel, looks, *, marked=False):
     for axis in axes[0]:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
     if handles:
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
-        )
+        small = None if size is PAPER else "small"
+        where = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": small}
+        figure.legend(handles.values(), handles.keys(), **where)
     return figure, dict(zip(panels, axes[0]))
 
 

@@ -1,75 +1,70 @@
-"use strict";
 const plots = JSON.parse(document.getElementById("plots").textContent);
-const tone = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const short = y => y === null ? "" : String(Number(y.toPrecision(4)));
-const clear = (colour, alpha) =>
-  `rgba(${[1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16)).join(",")},${alpha})`;
-const plain = text => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-
-// the y axis: linear; logarithmic; or, where something is not positive, linear around zero and logarithmic beyond
-function scaleOf(spec) {
-  const values = spec.lines.flatMap(line => [...line.mean, ...line.low, ...line.high]).filter(y => y !== null);
-  const largest = values.reduce((most, y) => Math.max(most, Math.abs(y)), 0);
-  if (spec.scale === "linear" || largest === 0) return {to: y => y, axis: {type: "linear"}};
-  if (values.every(y => y > 0)) return {to: y => y, axis: {type: "log", tickformat: "~g",
-    dtick: largest > 30 * Math.min(...values) ? 1 : "D2"}};
-  const unit = 10 ** (Math.floor(Math.log10(largest)) - 2);
-  const to = y => y === null ? null : Math.sign(y) * Math.log10(1 + Math.abs(y) / unit);
-  const tens = [1, 2, 3].map(k => unit * 10 ** k).filter(y => y <= largest * 1.5);
-  const ticks = [...tens.map(y => -y).reverse(), 0, ...tens];
-  return {to, axis: {type: "linear", tickvals: ticks.map(to), ticktext: ticks.map(short)}};
-}
-
-function traces(spec, to, hidden) {
-  const lines = [];
-  for (const line of spec.lines) {
-    const common = {meta: line.learner, name: plain(line.learner), showlegend: false,
-      visible: !hidden.has(line.learner)};
-    const sure = line.x.map((_, i) => i).filter(i => line.low[i] !== null && line.high[i] !== null);
-    const back = [...sure].reverse();
-    lines.push({...common, x: [...sure, ...back].map(i => line.x[i]), line: {width: 0}, mode: "lines",
-      y: [...sure.map(i => to(line.high[i])), ...back.map(i => to(line.low[i]))], fill: "toself",
-      fillcolor: clear(line.colour, spec.shade), hoverinfo: "skip"});
-    lines.push({...common, x: line.x, y: line.mean.map(to), mode: spec.marked ? "lines+markers" : "lines",
-      line: {color: line.colour, dash: line.dash, width: 2}, marker: {color: line.colour, symbol: line.symbol, size: 6},
-      text: line.mean.map((y, i) => `${short(y)}  [${short(line.low[i])}, ${short(line.high[i])}]`),
-      hovertemplate: `${plain(line.learner)}: %{text}<extra></extra>`});
-  }
-  for (const reference of spec.references)
-    lines.push({meta: reference.learner, x: reference.x, y: reference.y.map(to), mode: "lines", showlegend: false,
-      visible: !hidden.has(reference.learner), hoverinfo: "skip",
-      line: {color: reference.colour, dash: "4px,5px", width: 1}});
-  return lines;
-}
+const boxes = [...document.querySelectorAll(".plot")];
+const live = document.getElementById("live");
+const pressed = button => button.getAttribute("aria-pressed") === "true";
 
 function draw(box) {
-  const spec = plots[box.id], {to, axis} = scaleOf(spec);
-  const hidden = new Set([...box.closest("section").querySelectorAll(".legend button[aria-pressed=false]")]
-    .map(button => button.dataset.learner));
-  const line = {gridcolor: tone("--rule"), zerolinecolor: tone("--muted"), zerolinewidth: 1, automargin: true,
-    exponentformat: "power",
-    linecolor: tone("--rule")};
-  const xaxis = {...line, title: {text: spec.xlabel, standoff: 8}, zeroline: false};
-  if (spec.ticks) Object.assign(xaxis, {type: "log", tickvals: spec.ticks, ticktext: spec.ticks.map(String)});
-  const layout = {margin: {l: 48, r: 12, t: 8, b: 40}, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: {family: "system-ui, sans-serif", size: 12, color: tone("--ink")}, hovermode: "closest", xaxis,
-    yaxis: {...line, ...axis}, hoverlabel: {align: "left"}};
-  Plotly.react(box, traces(spec, to, hidden), layout, {responsive: true, displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"]});
+  const spec = plots[box.id], legend = box.closest("section").querySelector(".legend");
+  const hidden = new Set([...legend.querySelectorAll("[data-learner][aria-pressed=false]")].map(one => one.dataset.learner));
+  const theory = legend.querySelector("[data-theory]");
+  drawPlot(box, spec, hidden, theory ? pressed(theory) : true);
   const other = spec.scale === "linear" ? "log" : "linear";
-  box.parentElement.querySelector("button").textContent = `${other} scale`;
+  const button = box.parentElement.querySelector("figcaption button");
+  button.textContent = `${other} scale`;
+  button.setAttribute("aria-label", `${spec.label}: ${other} scale`);
 }
 
-const boxes = [...document.querySelectorAll(".plot")];
-boxes.forEach(draw);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => boxes.forEach(draw));
-for (const box of boxes) box.parentElement.querySelector("button").addEventListener("click", () => {
-  plots[box.id].scale = plots[box.id].scale === "linear" ? "log" : "linear";
-  draw(box);
+// a plot is drawn when it comes near the window, and again when its width changes
+const near = new IntersectionObserver(found => {
+  for (const {target, isIntersecting} of found) if (isIntersecting && !target.drawn) {
+    target.drawn = true;
+    draw(target);
+  }
+}, {rootMargin: "1200px"});
+const wide = new ResizeObserver(found => {
+  for (const {target} of found) if (target.drawn && target.clientWidth !== target.wide) draw(target);
+  for (const {target} of found) target.wide = target.clientWidth;
 });
-for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => {
-  button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
-  button.closest("section").querySelectorAll(".plot").forEach(draw);
+const again = section => section.querySelectorAll(".plot").forEach(box => { if (box.drawn) draw(box); });
+
+for (const box of boxes) {
+  near.observe(box);
+  wide.observe(box);
+  box.parentElement.querySelector("figcaption button").addEventListener("click", () => {
+    plots[box.id].scale = plots[box.id].scale === "linear" ? "log" : "linear";
+    draw(box);
+  });
+  box.addEventListener("keydown", event => {  // arrows move over the plot's places and say the numbers there
+    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key], last = (box.places?.length ?? 0) - 1;
+    if (!step || last < 0) return;
+    event.preventDefault();
+    box.at = Math.max(0, Math.min(last, (box.at ?? (step > 0 ? -1 : last + 1)) + step));
+    live.textContent = box.cursor(box.at);
+  });
+  box.addEventListener("blur", () => box.leave?.());
+}
+for (const button of document.querySelectorAll(".legend [aria-pressed]")) button.addEventListener("click", () => {
+  button.setAttribute("aria-pressed", String(!pressed(button)));
+  again(button.closest("section"));
+});
+for (const more of document.querySelectorAll(".legend [aria-expanded]")) more.addEventListener("click", () => {
+  const open = more.getAttribute("aria-expanded") !== "true", legend = more.closest(".legend");
+  more.setAttribute("aria-expanded", String(open));
+  more.textContent = open ? "Show fewer" : more.dataset.text;
+  for (const button of legend.querySelectorAll(".extra")) {
+    button.hidden = !open;
+    button.setAttribute("aria-pressed", String(open));
+  }
+  again(legend.closest("section"));
+});
+
+// on paper everything is open and drawn
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not([open])")) { part.open = true; part.dataset.printed = ""; }
+  for (const box of boxes) { box.drawn = true; draw(box); }
+});
+addEventListener("afterprint", () => {
+  for (const part of document.querySelectorAll("details[data-printed]")) { part.open = false; delete part.dataset.printed; }
 });
 
 // tables: a click on a header sorts by it, a second one the other way; what has no number stays last

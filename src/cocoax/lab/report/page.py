@@ -1,4 +1,4 @@
-"""The report's page from its templates: one HTML file that holds its style sheet, its script and Plotly."""
+"""The report's page from its templates: one HTML file that holds its style sheet and its scripts."""
 
 import importlib.resources
 import math
@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import jinja2
 
+from .headline import listed
+
 _PACKAGE = "cocoax.lab.report"
 
 
 def render(**data) -> str:
     """`page.html.j2` with this data; texts in it are escaped."""
-    import plotly.offline
-
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, ""),
         autoescape=True,
@@ -26,9 +26,10 @@ def render(**data) -> str:
         "exact": exact,
         "fraction": fraction,
         "is_finite": math.isfinite,
+        "listed": listed,
     }
     templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    assets = {"css": _asset("page.css"), "script": _asset("page.js"), "plotly": plotly.offline.get_plotlyjs()}
+    assets = {"css": _asset("page.css"), "scripts": [_asset("plot.js"), _asset("page.js")]}
     return templates.get_template("page.html.j2").render(**assets, **data)
 
 

@@ -1,4 +1,4 @@
-"""Interactive plots as data: what the page's script draws with Plotly."""
+"""Interactive plots as data: what the page's script draws."""
 
 import math
 from collections.abc import Mapping
@@ -6,17 +6,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from .figures import LABELS, Line, Style, lines, on_log_scale, reference, shade, ticks
+from .page import fraction
 
-PLOTLY_DASHES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
-SYMBOLS = {
-    "o": "circle",
-    "s": "square",
-    "^": "triangle-up",
-    "D": "diamond",
-    "v": "triangle-down",
-    "P": "cross",
-    "X": "x",
-}
+DASHES = {"-": "", "--": "7 4", "-.": "7 3 2 3", ":": "2 3"}  # of SVG, by Matplotlib's names
 
 
 def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], rates: Mapping[str, float]) -> dict:
@@ -26,7 +18,8 @@ def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], ra
     for learner, exponent in rates.items():
         if learner in drawn and (curve := reference(drawn[learner], exponent)) is not None:
             x, y = map(_numbers, curve)
-            references.append({"learner": learner, "x": x, "y": y, "colour": looks[learner].colour})
+            look = {"colour": looks[learner].colour, "label": f"T^{fraction(exponent)}"}
+            references.append({"learner": learner, "x": x, "y": y, **look})
     spec = _spec(drawn, figure, looks, "horizon T", marked=True)
     return spec | {"references": references, "ticks": ticks(rows["horizon"])}
 
@@ -50,8 +43,8 @@ def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
                 "learner": name,
                 **{part: _numbers(values) for part, values in line._asdict().items()},
                 "colour": looks[name].colour,
-                "dash": PLOTLY_DASHES[looks[name].dash],
-                "symbol": SYMBOLS[looks[name].marker],
+                "dash": DASHES[looks[name].dash],
+                "marker": looks[name].marker,
             }
             for name, line in drawn.items()
         ],

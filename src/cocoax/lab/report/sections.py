@@ -1,6 +1,7 @@
 """What the page shows of one problem, as plain data: `page.html.j2` and `tables.html.j2` make the HTML."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,59 +12,104 @@ from ..results import statistics
 from . import plots
 from .data import ReportData
 from .figures import Style
+from .headline import Ranking
+
+SHOWN = 8  # lines in a plot before a reader asks for more
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """If no game could be played, only `refused` and `bad` hold something."""
+    """If no game could be played, only `about`, `refused` and `bad` hold something."""
 
     name: str
     address: str  # of the section in the page
+    about: str  # the problem in one sentence
     refused: list[dict[str, Any]]  # games that could not be played, by learner and reason
     bad: list[dict[str, Any]]  # games with a value that was not finite, by learner and horizon
-    looks: Mapping[str, Style] = dataclasses.field(default_factory=dict)  # of the learners that played
+    legend: Mapping[str, Mapping[str, Style]] = dataclasses.field(default_factory=dict)  # by group and learner
+    shown: Collection[str] = ()  # learners whose lines are shown at first
     horizon: int = 0  # the largest
     constrained: bool = True
     horizon_plots: Mapping[str, Any] | None = None  # by their ids in the page; None if there is one horizon
     round_plots: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    final: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # a row for each learner
-    best: str | None = None  # the learner with the lowest score, if two or more have one
+    final: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # a row for each learner, best first
+    best: list[str] = dataclasses.field(default_factory=list)  # who has the lowest score, if two or more have one
     differences: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # from the best, by learner
-    certificate: Mapping[str, float] | None = None
+    certificate: Mapping[str, float] | None = None  # None where the optimum is known
     seeds_without_comparator: int = 0
 
     @property
     def plots(self) -> dict[str, Any]:
         return {**(self.horizon_plots or {}), **self.round_plots}
 
+    @property
+    def ranking(self) -> Ranking:
+        """Who won, for the headline."""
+        scores = {row["learner"]: row["score_mean"] for row in self.final if row["whole"]}
+        return Ranking(self.name, self.best, self.second.get("verdict") == "yes", scores)
 
-def section(name: str, address: str, data: ReportData, marked: Collection[str]) -> Section:
+    @property
+    def second(self) -> Mapping[str, Any]:
+        """The next learner behind the best, with its difference; empty if there is none."""
+        behind = [row for row in self.final if row["whole"] and row["learner"] not in self.best]
+        return behind[0] | self.differences[behind[0]["learner"]] if self.best and behind else {}
+
+
+def section(
+    name: str,
+    address: str,
+    about: str,
+    data: ReportData,
+    marked: Collection[str],
+    groups: Mapping[str, Collection[str]],
+) -> Section:
     """Of the problem whose data these are; `marked` are learners whose parameters are not the defaults."""
     refused, bad = _refused(data), _bad(data)
     if not len(data.summary):
-        return Section(name, address, refused, bad)
-    figures = ("regret", "violation", "multiplier")[: 3 if data.constrained else 1]
+        return Section(name, address, about, refused, bad)
+    figures = ("regret", "violation", "score", "multiplier") if data.constrained else ("regret",)
     over_rounds = {x: plots.over_rounds(data.curves, x, data.looks) for x in figures}
     against_horizon = None
     if data.summary["horizon"].n_unique() > 1:
-        against_horizon = {x: plots.against_horizon(data.summary, x, data.looks, data.rates[x]) for x in figures[:2]}
-    best = _best(data)
+        rates = {"score": {}, **data.rates}
+        against_horizon = {x: plots.against_horizon(data.summary, x, data.looks, rates[x]) for x in figures[:3]}
+    for plot in [*over_rounds.values(), *(against_horizon or {}).values()]:
+        plot["best"] = data.best
+    legend = _legend(data, groups)
     return Section(
         name,
         address,
+        about,
         refused,
         bad,
-        looks={learner: look for learner, look in data.looks.items() if learner in set(data.summary["learner"])},
+        legend=legend,
+        shown=_first(legend),
         horizon=data.horizon,
         constrained=data.constrained,
         horizon_plots=None if against_horizon is None else _by_id(f"{address}-horizon", against_horizon),
         round_plots=_by_id(f"{address}-round", over_rounds),
         final=_final(data, marked),
-        best=best,
-        differences={} if best is None else _differences(best, data),
+        best=data.best,
+        differences=_differences(data.best[0], data) if data.best else {},
         certificate=_certificate(data),
         seeds_without_comparator=data.played.filter(pl.col("comparator").is_null())["seed"].n_unique(),
     )
+
+
+def _legend(data: ReportData, groups) -> dict[str, dict[str, Style]]:
+    """The learners that played, by group and, in it, by score. Those in no group come last."""
+    order = data.standings["learner"].to_list()
+    order += [name for name in data.looks if name in set(data.summary["learner"]) and name not in order]
+    named = {name for members in groups.values() for name in members}
+    every = {**groups, "others" if groups else "": [name for name in order if name not in named]}
+    legend = {group: {name: data.looks[name] for name in order if name in members} for group, members in every.items()}
+    return {group: members for group, members in legend.items() if members}
+
+
+def _first(legend: Mapping[str, Mapping[str, Style]]) -> list[str]:
+    """The best of each group, then the second of each, and so on."""
+    by_place = itertools.chain(*itertools.zip_longest(*legend.values()))
+    return [name for name in by_place if name is not None][:SHOWN]
 
 
 def _by_id(prefix, by_figure):
@@ -76,7 +122,7 @@ def _by_id(prefix, by_figure):
 
 
 def _final(data: ReportData, marked):
-    """Every learner at the largest horizon: its row of the summary, slopes and time."""
+    """Every learner at the largest horizon, lowest score first: its row of the summary, slopes and time."""
     seconds = dict(data.seconds.filter(pl.col("horizon") == data.horizon).select("learner", "seconds").iter_rows())
     slopes: dict[str, dict] = {}
     for row in data.slopes.iter_rows(named=True):
@@ -89,22 +135,14 @@ def _final(data: ReportData, marked):
             "microseconds": 1e6 * seconds[row["learner"]],
             "marked": row["learner"] in marked,
         }
-        for row in data.summary.filter(pl.col("horizon") == data.horizon).iter_rows(named=True)
+        for row in data.standings.iter_rows(named=True)
     ]
-
-
-def _scores(data: ReportData) -> pl.DataFrame:
-    return data.summary.filter((pl.col("horizon") == data.horizon) & pl.col("score_mean").is_not_nan())
-
-
-def _best(data: ReportData) -> str | None:
-    scores = _scores(data)
-    return None if len(scores) < 2 else scores.sort("score_mean", maintain_order=True)["learner"][0]
 
 
 def _differences(best, data: ReportData):
     """By learner and figure, (mean, half of its interval) of learner - best; and whether the score's is clear."""
-    by_learner: dict[str, dict] = {learner: {} for learner in _scores(data)["learner"] if learner != best}
+    scored = data.standings.filter(pl.col("score_mean").is_not_nan())["learner"]
+    by_learner: dict[str, dict] = {learner: {} for learner in scored if learner != best}
     for row in data.differences.iter_rows(named=True):  # each pair stands there once, in one of the two directions
         learner, sign = (row["learner"], 1) if row["other"] == best else (row["other"], -1)
         if best in (row["learner"], row["other"]) and learner in by_learner:
@@ -117,11 +155,11 @@ def _differences(best, data: ReportData):
 
 
 def _certificate(data: ReportData):
-    """What proves the comparators, if there are any at the largest horizon."""
+    """What proves the comparators of the largest horizon, if there are any that are not known to be optimal."""
     games = data.played.unique(["horizon", "seed"], keep="first", maintain_order=True)
     games = games.filter(pl.col("comparator").is_not_null())
     last = games.filter(pl.col("horizon") == data.horizon)
-    if not len(last):
+    if not len(last) or not games["gap"].to_numpy().any():
         return None
     values = last["comparator"].to_numpy()
     half = float(statistics.half_width(values.std(ddof=1), len(values))) if len(values) > 1 else math.nan

@@ -18,12 +18,17 @@ import jax
 from ... import __version__
 from ...core.files import write_file
 from ...errors import LabError
+from ...learners import Stay
+from ..arguments import naming_problem
+from ..results.rows import harmless
 from ..run.pools import pool_of
 from .data import ReportData
 from .describe import learner_facts
 from .figures import Rates, draw_horizons, draw_rounds, image_files, styles
+from .headline import headline
 from .latex import latex
 from .page import render
+from .problem_facts import sentence
 from .sections import section
 
 if TYPE_CHECKING:
@@ -39,6 +44,8 @@ def write_report(
     command: str | None = None,
     slopes: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    descriptions: Mapping[str, str] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
     client: Any = None,
     executor: Any = None,
 ) -> Path:
@@ -51,41 +58,79 @@ def write_report(
     - `slopes`: by the learners' names, exponents of T from a theorem: that of regret, or a tuple that begins with those
       of regret and violation, such as `theory.rates` returns.
     - `notes`: paragraphs to put below the title.
+    - `descriptions`: by the problems' names, what each is, instead of what its function says of itself.
+    - `groups`: learners' names, by a plural such as "methods of the paper", as the legend and the headline call them.
     - `client`, `executor`: as in `Study.run`; figures and statistics of many problems are then made elsewhere.
     """
     assert study.out is not None  # Study.report sees to it
     pool, addresses = pool_of(client, executor), _addresses(study.sources)
-    data = ReportData(study._stored(), styles(study.learners), _rates(slopes or {}, study.learners))
-    by_problem = {name: data.of_problem(name) for name in study.sources}
-    learners = learner_facts(study.learners)
+    data, by_problem = _data(study, slopes or {})
+    learners, groups = learner_facts(study.learners), groups or {}
     figures = {
-        f"{addresses[name]}-{kind}": pool.call(_images, of_problem, kind)
+        (addresses[name], kind): pool.call(_images, of_problem, kind)
         for name, of_problem in by_problem.items()
         for kind in KINDS
     }
     writing = [
-        pool.call(section, name, addresses[name], of_problem, [one.name for one in learners if one.is_marked(name)])
+        pool.call(
+            section,
+            name,
+            addresses[name],
+            _about(study, name, of_problem, descriptions or {}),
+            of_problem,
+            [one.name for one in learners if one.is_marked(name)],
+            groups,
+        )
         for name, of_problem in by_problem.items()
     ]
     sections = [future.result() for future in writing]
+    written = {address: [] for address in addresses.values()}
+    for (address, kind), images in figures.items():
+        for form, content in images.result():
+            written[address].append(f"figures/{address}-{kind}.{form}")
+            _write(study.out / written[address][-1], content)
     text = render(
         title=title or "A comparison of learners",
         notes=notes,
         counts=_counts(study),
+        headline=headline([section.ranking for section in sections], _starts(study), groups),
         sections=sections,
         plots_by_id={id: plot for section in sections for id, plot in section.plots.items()},
         learners=learners,
         command=command or shlex.join(sys.argv),
         origin=_origin(study),
+        figures=written,
     )
-    for name, images in figures.items():
-        for form, content in images.result():
-            _write(study.out / "figures" / f"{name}.{form}", content)
     data.table.write_parquet(parquet := io.BytesIO())
     _write(study.out / "table.parquet", parquet.getvalue())
-    _write(study.out / "table.csv", data.table.write_csv().encode())
+    _write(study.out / "table.csv", harmless(data.table).write_csv().encode())
     _write(study.out / "table.tex", latex(by_problem).encode())
+    _write(study.out / "table_all_horizons.tex", latex(by_problem, "all").encode())
     return _write(study.out / "report.html", text.encode())
+
+
+def table_for_papers(study: "Study", horizon: int | str | None = None) -> str:
+    """What `Study.latex` returns."""
+    return latex(_data(study, {})[1], horizon)
+
+
+def _data(study, slopes) -> tuple[ReportData, dict[str, ReportData]]:
+    """Of all problems, and by problem."""
+    data = ReportData(study._stored(), styles(study.learners), _rates(slopes, study.learners))
+    return data, {name: data.of_problem(name) for name in study.sources}
+
+
+def _about(study, name, data: ReportData, descriptions: Mapping[str, str]) -> str:
+    """The problem in one sentence."""
+    constraints = data.table["constraints"].drop_nulls()
+    count = int(constraints.max()) if len(constraints) else 0  # pyright: ignore[reportArgumentType]
+    with naming_problem(name):
+        return sentence(study.sources[name], study.seeds[0], count, max(study.horizons[name]), descriptions.get(name))
+
+
+def _starts(study) -> list[str]:
+    """The learners that play the start for ever."""
+    return [name for name, learner in study.learners.items() if isinstance(learner, Stay)]
 
 
 def _rates(slopes, learners) -> Rates:

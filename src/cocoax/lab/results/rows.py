@@ -10,6 +10,7 @@ from ...comparators.comparator import Comparator
 from ...games.game import Game
 
 MARKS = 60  # rounds that a curve keeps at most
+CURVES = ("regret", "violation", "multiplier", "score")  # what is kept of some rounds
 GAME = ["problem", "learner", "horizon", "seed"]
 FIGURES = [
     "regret",
@@ -92,9 +93,19 @@ def table(stored: pl.DataFrame) -> pl.DataFrame:
 
 def curves(stored: pl.DataFrame) -> pl.DataFrame:
     """A row for each round that was kept of each game that could be played."""
-    lists = ["round", "regret", "violation", "multiplier"]
+    lists = ["round", *CURVES]
     rows = stored.filter(pl.col("reason").is_null())
+    if "score_curve" not in rows.columns:  # as in stores of earlier versions
+        rows = rows.with_columns(score_curve=pl.lit(None, pl.List(pl.Float64)))
+    unknown = pl.col("regret_curve").list.eval(pl.element() * np.nan)
+    rows = rows.with_columns(pl.col("score_curve").fill_null(unknown))
     return rows.select(*GAME, *(pl.col(f"{x}_curve").alias(x) for x in lists)).explode(lists)
+
+
+def harmless(rows: pl.DataFrame) -> pl.DataFrame:
+    """For CSV: texts that a spreadsheet would take for a formula get an apostrophe in front; numbers stay numbers."""
+    text = pl.col(pl.String)
+    return rows.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
 
 
 def seconds(stored: pl.DataFrame) -> pl.DataFrame:
@@ -130,9 +141,7 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
         "charge": score[-1] - regret[-1],
         "seconds": seconds,
         "round_curve": (at + 1).tolist(),
-        "regret_curve": regret[at].tolist(),
-        "violation_curve": worst[at].tolist(),
-        "multiplier_curve": largest[at].tolist(),
+        **{f"{name}_curve": values[at].tolist() for name, values in zip(CURVES, (regret, worst, largest, score))},
     }
 
 
@@ -145,5 +154,5 @@ SCHEMA = {
     "charge": pl.Float64,  # for violation, in the score
     "seconds": pl.Float64,
     "round_curve": pl.List(pl.Int64),
-    **{f"{name}_curve": pl.List(pl.Float64) for name in ("regret", "violation", "multiplier")},
+    **{f"{name}_curve": pl.List(pl.Float64) for name in CURVES},
 }

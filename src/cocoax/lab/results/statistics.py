@@ -10,6 +10,8 @@ import itertools
 import numpy as np
 import polars as pl
 
+from .rows import CURVES
+
 SUMMARISED = ("regret", "violation", "score", "multiplier", "lmo_calls", "gradient_calls")
 COMPARED = ("regret", "violation", "score")
 LEVEL = 0.95  # of all intervals
@@ -52,10 +54,10 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """From `Study.curves()`: mean and quantiles over the seeds, by round, of regret, violation and multiplier."""
+    """From `Study.curves()`: mean and quantiles over the seeds, by round, of each curve."""
     rows = curves.join(played(table), on=[*_GAME, "seed"], how="semi", maintain_order="left")
-    rows = rows.with_columns(pl.col("regret").fill_nan(None))
-    aggregates = [column for figure in ("regret", "violation", "multiplier") for column in _mean_and_band(figure)]
+    rows = rows.with_columns(pl.col("regret", "score").fill_nan(None))
+    aggregates = [column for figure in CURVES for column in _mean_and_band(figure)]
     return rows.group_by(*_GAME, "round", maintain_order=True).agg(aggregates)
 
 
