@@ -5,6 +5,7 @@ import sqlite3
 
 import jax
 import numpy as np
+import power_tools as power
 import pytest
 import session_tools as tools
 from slow_tools import slow_but
@@ -108,21 +109,23 @@ DAMAGE = [*LITTLE_DAMAGE, *((state, file, 1500) for state, file, flips in LITTLE
 
 
 @pytest.mark.parametrize("state, file, flips", slow_but(LITTLE_DAMAGE, DAMAGE))
-def test_damage_is_noticed(tmp_path, request, state, file, flips):
+def test_damage_is_noticed(request, state, file, flips):
     """A flipped byte or a cut: refused, or gone on from a true state after fewer rounds, with a warning."""
     folder, known = request.getfixturevalue(state), LONG if state == "long" else SHORT
     data, opened = (folder / file).read_bytes(), 0
-    for number, changed in enumerate(_damaged_ways(data, flips, 30, flips)):
-        path = tools.copied(folder, tmp_path / "copy")
-        path.with_name(file).write_bytes(changed)
-        it = _open_damaged(path, known)
-        if it is None:
-            continue
-        opened += 1
-        with tools.told():
-            if number % 8 == 0:
-                _assert_goes_on(it, path)
-            it.close()
+    tools.uninterrupted().after(known + 2)
+    with power.memory_folder() as memory, tools.little_memory(64 * 2**20):
+        for number, changed in enumerate(_damaged_ways(data, flips, 30, flips)):
+            path = tools.copied(folder, memory / "copy")
+            path.with_name(file).write_bytes(changed)
+            it = _open_damaged(path, known)
+            if it is None:
+                continue
+            opened += 1
+            with tools.told():
+                if number % 8 == 0:
+                    _assert_goes_on(it, path)
+                it.close()
     assert opened > 0
 
 

@@ -198,6 +198,45 @@ def test_a_loss_that_is_not_finite_names_its_campaign():
         assert it.rounds(["a", "b"]).tolist() == [1, 1]
 
 
+def test_a_pole_at_the_decision_and_a_plan_that_is_over_are_not_blamed_on_the_round():
+    domain = cx.domains.Box(jnp.zeros(1), jnp.ones(1))
+    problem = cx.Problem(domain, lambda x, r: r["a"] * jnp.log(x[0] - 0.25))
+    with cx.Fleet(problem, cx.learners.DPP(), key=jax.random.key(0), horizon=1) as it:
+        with pytest.raises(cx.SessionError, match="'a' is not finite: the loss is not finite at the decision itself"):
+            it.observe(["a"], {"a": [1]}, played=[[0.25]])
+        it.observe(["a"], {"a": [1]})
+        with pytest.raises(cx.SessionError, match="'a' is not finite: it has no rounds left"):
+            it.observe(["a"], {"a": [1]})
+
+
+def test_whole_numbers_in_a_first_round_are_floats():
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: r["a"] * x[0])
+    with cx.Fleet(problem, cx.learners.DPP(), key=jax.random.key(0), horizon=10) as it:
+        it.observe(["a", "b"], {"a": [1, 2]})
+        it.observe(["a", "b"], {"a": [0.5, 1.5]})
+        assert it.schema == {"dict": {"a": {"dtype": "float64", "shape": []}}}
+
+
+def test_a_request_that_is_skipped_stays_reserved_as_in_a_session(tmp_path):
+    problem = cx.Problem(
+        cx.domains.ProbabilitySimplex(2), lambda x, r: -r["v"] * x[1], lambda x, r: r["c"] * x[1] - 0.1, request=True
+    )
+    learner = cx.learners.Budgeted(
+        cx.learners.AutoPrice(), spend=lambda x, r: r["c"] * x[1], budget=1.0, safe=[1.0, 0.0]
+    )
+    with cx.Fleet(problem, learner, tmp_path / "fleet", key=jax.random.key(0)) as it:
+        alone = cx.Session(problem, learner, key=it.key("a"))
+        for _ in range(4):
+            mine = it.decide(["a"], {"v": [1], "c": [0.4]})[0]
+            assert mine.tobytes() == alone.decide({"v": 1.0, "c": 0.4}).tobytes()
+            it.skip(["a"])
+            alone.skip()
+        assert mine[1] < 1e-12  # the budget may have been spent
+        copy = shutil.copytree(tmp_path, tmp_path.parent / "as killed 2")
+    with cx.Fleet(problem, learner, copy / "fleet") as again:
+        assert again.decide(["a"], {"v": [1], "c": [0.4]})[0, 1] < 1e-12
+
+
 def test_damage_is_noticed(tmp_path):
     with fleet(tmp_path / "fleet", snapshot_every=1000) as it:
         for number in range(3):

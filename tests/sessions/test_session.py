@@ -8,6 +8,7 @@ import pytest
 import session_tools as tools
 
 import cocoax as cx
+from cocoax.sessions import step
 
 NAMES = [tools.RANDOM, "Auto", "DPP"]
 
@@ -164,3 +165,29 @@ def test_a_horizon_ends(path):
             with pytest.raises(cx.SessionError, match="no more rounds"):
                 session.observe(tools.a_round(4))
             assert tools.bits(session) == before and session.rounds == 4
+
+
+def test_a_session_compiles_when_it_opens_and_not_in_its_first_round(path):
+    problem = cx.Problem(cx.domains.Box([0.0] * 3, [1.0] * 3), lambda x, r: r["a"] @ x - 0.125 * x[1])
+    compiled = []
+
+    def count(event, *_, **__):
+        compiled.append(event)
+
+    def observe(it, a):
+        compiled.clear()
+        it.observe({"a": a})
+        return [event for event in compiled if "backend_compile" in event]
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        with cx.Session(problem, cx.learners.DPP(), path, key=jax.random.key(0), horizon=9) as it:
+            it.compile({"a": [1, 2, 3]})
+            assert it.rounds == 0 and any("backend_compile" in event for event in compiled)
+            assert not observe(it, [1, 2, 3])
+        jax.clear_caches()
+        step.compiled_step.cache_clear()
+        with cx.Session(problem, cx.learners.DPP(), path, horizon=9) as it:
+            assert not observe(it, [0.5, 1, 2])
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ..errors import CocoaxError, SessionError
-from . import outcomes, packing
+from . import blame, outcomes, packing
 from .arguments import LONGEST_NAME
 from .fleet_totals import FleetTotals
 from .rows import Programs, folded
@@ -139,10 +139,16 @@ class Campaigns:
         self.columns["request"][rows] = packing.pack_rows(requests, len(rows))
         self.columns["answer"][rows] = answers
 
-    def skip_event(self, rows: np.ndarray) -> Event:
-        return Event(SKIPPED, None, rows.astype(np.int32).tobytes(), None, None)
+    def skip_event(self, rows: np.ndarray) -> tuple[Event, np.ndarray]:
+        """(the event of open requests that are given up, the words after it): what they reserved stays reserved."""
+        after, mark, schema = self.columns["words"][rows], None, self.request_schema
+        if self.learner.reserves and schema is not None:
+            after = self.programs.reserve(after, self.requests(schema, rows), self.answers(rows))
+            mark = checksum(after.tobytes())
+        return Event(SKIPPED, None, rows.astype(np.int32).tobytes(), None, mark), after
 
-    def skip(self, rows: np.ndarray):
+    def skip(self, rows: np.ndarray, after: np.ndarray):
+        self.columns["words"][rows] = after
         self.columns["open"][rows] = False
 
     def observe_event(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[Event, NewRounds]:
@@ -153,12 +159,22 @@ class Campaigns:
             lambda: self.programs.observe(words, rounds, at), "the loss or a constraint failed on these rounds"
         )
         numbers = numbers.astype(np.float64)
-        finite = outcomes.unpacked(numbers, self.constraints).finite
-        if not np.all(finite):
-            raise NotFiniteError(int(np.argmin(finite)))
+        outcome = outcomes.unpacked(numbers, self.constraints)
+        if not np.all(outcome.finite):
+            place = int(np.argmin(outcome.finite))
+            raise NotFiniteError(place, self._why_not_finite(words[place], numbers[place], _at(rounds, place)))
         data = rows.astype(np.int32).tobytes() + packing.pack_rows(rounds, len(rows)).tobytes()
         played_data = None if played is None else packing.pack_rows(played, len(rows)).tobytes()
         return Event(OBSERVED, None, data, played_data, numbers.tobytes()), NewRounds(rows, after, numbers)
+
+    def _why_not_finite(self, words, numbers, round) -> str:
+        state = jax.tree.map(
+            lambda leaf: leaf[0], self.programs.states.columns(words[None, : self.programs.states.size])
+        )
+        left = self.learner.rounds_left(state)
+        if left is not None and int(left) < 1:
+            return "it has no rounds left; begin a fleet with a larger horizon="
+        return blame.not_finite(self.problem, outcomes.unpacked(numbers, self.constraints), round)
 
     def observe(self, new: NewRounds):
         self.columns["words"][new.rows] = new.after
@@ -173,8 +189,10 @@ class Campaigns:
             (self.begin if event.kind == BEGAN else self.end)(event)
             return None
         if event.kind == SKIPPED:
-            self.skip(self._rows_in(event.round, 0)[0])
-            return None
+            rows, _ = self._rows_in(event.round, 0)
+            again, after = self.skip_event(rows)
+            self.skip(rows, after)
+            return again.outcome
         schema = self.request_schema if event.kind == DECIDED else schema
         if event.kind not in (DECIDED, OBSERVED) or schema is None:
             raise Damaged("an event of an unknown kind")
@@ -249,11 +267,11 @@ def _halves(name: str) -> list[int]:
 
 
 class NotFiniteError(Exception):
-    """The round at this place is not finite."""
+    """The round at this place is not finite, for this reason."""
 
-    def __init__(self, place: int):
+    def __init__(self, place: int, reason: str):
         super().__init__(place)
-        self.place = place
+        self.place, self.reason = place, reason
 
 
 def _names_and_rows(event: Event) -> tuple[list[str], list[int]]:
@@ -276,5 +294,8 @@ def _of_users(call, failure):
     except CocoaxError:
         raise
     except Exception as error:  # of any kind: users write the loss
-        first = f"{type(error).__name__}: {error}".split("\n")[0]
-        raise SessionError(f"{failure} ({first}); correct it or leave it out") from error
+        raise blame.users_error(failure, error) from error
+
+
+def _at(tree: Any, place: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[place], tree)

@@ -1,16 +1,15 @@
 """The learner of a session, or independent copies of it, with their pending tickets."""
 
-import collections
+import itertools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import tree
 from ..errors import CocoaxError, SessionError
 from ..learners.base import Outcome
-from . import outcomes, packing
+from . import blame, outcomes, packing
 from .schema import RoundSchema
 from .step import compiled_decision, compiled_reservation, compiled_step
 from .storage.database import Damaged, checksum
@@ -48,6 +47,9 @@ class LearnerCopies:
         self.decisions = [jax.tree.map(jnp.asarray, learner.decision(state)) for state in states]
         self.pending, self.expires = pending, expires
         self._has_horizon = self._rounds_left(0) is not None
+        self._unchecked = set(range(len(self.states)))  # copies whose rounds left are not known
+        self._busy = [0] * len(self.states)  # pending tickets of each copy
+        self._reserved: tuple[int, list] | None = None  # a state in which so many of the oldest tickets are reserved
         self.versions = [0] * len(self.states)
         self.tickets: dict[str, Ticket] = {}
         self.given = 0
@@ -56,53 +58,60 @@ class LearnerCopies:
     def state(self, which=0):
         return jax.tree.unflatten(self._structure, self.states[which])
 
-    def live(self) -> dict[str, Ticket]:
-        """The tickets that do not expire when the next one is given."""
+    def expired(self) -> list[str]:
+        """The tickets that expire when the next one is given. They are the oldest ones."""
         if self.expires is None:
-            return self.tickets
-        return {name: ticket for name, ticket in self.tickets.items() if ticket.number > self.given - self.expires}
+            return []
+        newest = self.given - self.expires
+        return [name for name, _ in itertools.takewhile(lambda pair: pair[1].number <= newest, self.tickets.items())]
 
     def give(self, name: str, request: Any = None) -> Event:
         """Take a decision of the copy with the fewest pending tickets; with requests, the decision for this one."""
-        live = self.live()
-        for ticket in [ticket for name, ticket in self.tickets.items() if name not in live]:
-            self._give_up(ticket)
-        self.tickets = dict(live)
-        busy = collections.Counter(ticket.which for ticket in self.tickets.values())
-        which = min(range(len(self.states)), key=busy.__getitem__)
+        for old in self.expired():
+            self._give_up(old)
+        which = self._busy.index(min(self._busy))
         decision, data, mark = self.decisions[which], None, None
         if self.problem.has_requests:
             decision = self._decision_for(which, request)
             data, mark = packing.pack(request), checksum(packing.pack(decision))
         self.tickets[name] = Ticket(which, self.versions[which], self.given, decision, request)
+        self._busy[which] += 1
         self.given += 1
         return Event(DECIDED, name, data, None, mark)
 
     def _decision_for(self, which, request):
         try:
-            state = self.states[which]
-            for ticket in self.tickets.values():
-                state = self._reserved(state, ticket)
-            decision = self._decide(self._constants, state, request)
+            decision = self._decide(self._constants, self._with_reservations(which), request)
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
-            raise SessionError(
-                f"no decision can be taken for this request ({_first_line(error)}); correct it"
-            ) from error
+            raise blame.users_error("no decision can be taken for this request", error, "correct it") from error
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(decision)):
             raise SessionError("the decision for this request is not finite, although its data are; correct it")
         return decision
 
-    def _reserved(self, state, ticket: Ticket):
-        """The state while this ticket is pending. Learners that reserve have one copy."""
+    def _with_reservations(self, which) -> list:
+        """The state while all tickets are pending. Learners that reserve have one copy."""
         if self._reserve is None:
-            return state
-        return self._reserve(self._constants, state, ticket.request, ticket.decision)
+            return self.states[which]
+        done, state = self._reserved or (0, self.states[which])
+        for ticket in itertools.islice(self.tickets.values(), done, None):
+            state = self._reserve(self._constants, state, ticket.request, ticket.decision)
+        self._reserved = len(self.tickets), state
+        return state
 
-    def _give_up(self, ticket: Ticket):
+    def _give_up(self, name: str):
         """What it reserved stays reserved: it may have been played all the same."""
-        self.states[ticket.which] = self._reserved(self.states[ticket.which], ticket)
+        ticket = self._drop(name)
+        if self._reserve is not None:
+            state = self.states[ticket.which]
+            self.states[ticket.which] = self._reserve(self._constants, state, ticket.request, ticket.decision)
+
+    def _drop(self, name: str) -> Ticket:
+        ticket = self.tickets.pop(name)
+        self._busy[ticket.which] -= 1
+        self._reserved = None
+        return ticket
 
     def observe(self, name: str | None, round, played) -> tuple[Outcome, bytes]:
         """Learn from a round; returns its outcome, and that as a journal stores it. A refused round changes nothing."""
@@ -116,24 +125,27 @@ class LearnerCopies:
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
-            raise SessionError(
-                f"the loss or a constraint failed on this round ({_first_line(error)}); correct it or leave it out"
-            ) from error
+            raise blame.users_error("the loss or a constraint failed on this round", error) from error
         numbers = np.asarray(numbers).astype(np.float64)
         outcome = outcomes.unpacked(numbers, self.constraints)
         if not outcome.finite:
             self.check_horizon()
-            raise SessionError(self._not_finite(outcome, round))
+            raise SessionError(blame.not_finite(self.problem, outcome, round))
         self.states[which], self.decisions[which] = state, decision
         self.versions[which] += 1
+        self._unchecked.add(which)
+        self._reserved = None
         self.totals.add(outcome)
         if name is not None:
-            del self.tickets[name]
+            self._drop(name)
         return outcome, numbers.tobytes()
 
     def check_horizon(self):
         """Raise if a copy with a horizon has no rounds left."""
-        if self._has_horizon and any(int(self._rounds_left(which)) < 1 for which in range(len(self.states))):
+        if not self._has_horizon:
+            return
+        self._unchecked = {which for which in self._unchecked if int(self._rounds_left(which)) < 1}
+        if self._unchecked:
             raise SessionError(
                 "the learner planned for no more rounds; start a session with a larger horizon=, or replay its "
                 "rounds with one: cx.Session.replay(..., horizon=...)"
@@ -142,20 +154,16 @@ class LearnerCopies:
     def _rounds_left(self, which) -> Any:
         return self.learner.rounds_left(self.state(which))
 
-    def _not_finite(self, outcome: Outcome, round) -> str:
-        start = self.problem.domain.start()
-        for name, values in (("loss", outcome.loss), ("constraint", outcome.constraint)):
-            if not np.isfinite(values).all():
-                if tree.all_finite(self.problem.values(start, jax.tree.map(jnp.asarray, round), start)):
-                    return (
-                        f"the {name} is not finite at the decision itself, as a logarithm at 0 (it is at the start); "
-                        "play a point a little inside and give observe(round, played=...), or make the set smaller"
-                    )
-                return f"the {name} is not finite in this round, although its data are; correct it or leave it out"
-        return "a gradient, or the decision that it leads to, is not finite in this round; correct it or leave it out"
+    def compile(self, like: Any):
+        """Compile the programs for rounds like this one; nothing is played."""
+        state, played = self.states[0], None
+        if self.problem.has_requests:
+            played = self.decisions[0]
+            self._decide.lower(self._constants, state, self.problem.request_of(like)).compile()
+        self._step.lower(self._constants, state, like, played).compile()
 
     def skip(self, name: str) -> Event:
-        self._give_up(self.tickets.pop(name))
+        self._give_up(name)
         return Event(SKIPPED, name, None, None, None)
 
     def play(self, schema: RoundSchema | None, event: Event) -> bytes | None:
@@ -202,6 +210,7 @@ class LearnerCopies:
         twin = _twin(self)
         twin.states, twin.decisions = list(self.states), list(self.decisions)
         twin.versions, twin.tickets = list(self.versions), dict(self.tickets)
+        twin._busy, twin._unchecked = list(self._busy), set(self._unchecked)
         twin.totals = _twin(self.totals)
         return twin
 
@@ -235,10 +244,10 @@ class LearnerCopies:
             name: Ticket(which, version, number, decision, request)
             for (name, which, version, number), decision, request in zip(notes["tickets"], decisions, requests)
         }
-
-
-def _first_line(error) -> str:
-    return f"{type(error).__name__}: {error}".split("\n")[0]
+        self._unchecked, self._reserved = set(range(len(self.states))), None
+        self._busy = [0] * len(self.states)
+        for ticket in self.tickets.values():
+            self._busy[ticket.which] += 1
 
 
 def _twin(instance):

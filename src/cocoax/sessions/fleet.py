@@ -180,10 +180,7 @@ class Fleet:
         try:
             event, new = campaigns.observe_event(rows, rounds, played)
         except NotFiniteError as error:
-            raise SessionError(
-                f"the loss, a constraint or a gradient of {names[error.place]!r} is not finite in its round, or it has "
-                "no rounds left; correct that round or leave it out"
-            ) from None
+            raise SessionError(f"the round of {names[error.place]!r} is not finite: {error.reason}") from None
         self._durable.commit(campaigns, [event], schema, lambda: campaigns.observe(new))
 
     def _completed(self, names, rows, rounds):
@@ -214,7 +211,8 @@ class Fleet:
             rows, campaigns = self._known(_checked(names)), self._campaigns
             if not campaigns.columns["open"][rows].all():
                 raise ConflictError("skip is for campaigns with an open request")
-            self._durable.commit(campaigns, [campaigns.skip_event(rows)], None, lambda: campaigns.skip(rows))
+            event, after = campaigns.skip_event(rows)
+            self._durable.commit(campaigns, [event], None, lambda: campaigns.skip(rows, after))
 
     def end(self, names: Iterable[str]) -> None:
         """End these campaigns. Their past stays; if a name comes again, it begins anew."""
@@ -298,8 +296,13 @@ def _checked(names) -> list[str]:
 
 
 def _first(rounds) -> Any:
-    """The first of stacked rounds."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], rounds, is_leaf=lambda node: isinstance(node, list))
+    """The first of stacked rounds. Whole numbers in lists are floats, as in a session."""
+
+    def first(leaf):
+        array = np.asarray(leaf)
+        return array[0].astype(float) if isinstance(leaf, list) and array.dtype.kind in "iu" else array[0]
+
+    return jax.tree.map(first, rounds, is_leaf=lambda node: isinstance(node, list))
 
 
 def _chosen(trees, places, count):

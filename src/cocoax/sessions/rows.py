@@ -14,7 +14,7 @@ import numpy as np
 
 from ..games.loop import play_rounds
 from ..games.state import begin
-from .step import compiled_decision, compiled_step, words
+from .step import compiled_decision, compiled_reservation, compiled_step, words
 
 _SMALLEST, _GROWTH, _LARGEST = 64, 16, 16384  # lengths of loops: each is a program of its own
 _SPLIT = 256  # rows from which two loops run beside each other
@@ -81,7 +81,7 @@ class Programs:
         self._constants, structure = jax.tree.flatten((problem, learner))
         self.states, self.decisions = Layout.of(state), Layout.of(learner.decision(state))
         self._begun = problem, learner, horizon, start
-        self._steps, self._answers = _compiled(structure, self.states)
+        self._steps, self._answers, self._reservations = _compiled(structure, self.states)
 
     @property
     def width(self) -> int:
@@ -114,6 +114,11 @@ class Programs:
         answers = functools.partial(self._answers, self._constants)
         return _in_parts(lambda *arguments: (answers(*arguments),), len(rows), (rows, requests))[0]
 
+    def reserve(self, rows: np.ndarray, requests: Any, decisions: Any) -> np.ndarray:
+        """The rows in which these decisions count as played, at their worst."""
+        reservations = functools.partial(self._reservations, self._constants)
+        return _in_parts(lambda *arguments: (reservations(*arguments),), len(rows), (rows, requests, decisions))[0]
+
 
 @jax.jit
 def _first_rows(problem, learner, horizon, start, key, halves, count):
@@ -126,8 +131,10 @@ def _first_rows(problem, learner, horizon, start, key, halves, count):
 
 @functools.lru_cache(maxsize=64)
 def _compiled(structure, states: Layout):
-    """(rounds of many campaigns, decisions for many requests), for a (problem, learner) and states of this layout."""
-    step, decide = (compiled(structure, states.structure) for compiled in (compiled_step, compiled_decision))
+    """(rounds of many campaigns, decisions for many requests, their reservations), for a (problem, learner) and states
+    of this layout."""
+    kinds = compiled_step, compiled_decision, compiled_reservation
+    step, decide, reserve = (compiled(structure, states.structure) for compiled in kinds)
 
     @jax.jit
     def rounds_of(constants, rows, rounds, played, count):
@@ -146,7 +153,17 @@ def _compiled(structure, states: Layout):
 
         return _loop(row, count, len(rows))
 
-    return rounds_of, answers_of
+    @jax.jit
+    def reservations_of(constants, rows, requests, decisions, count):
+        def row(t):
+            request, decision = (jax.tree.map(lambda leaf: leaf[t], tree) for tree in (requests, decisions))
+            state = reserve(constants, states.unpack(rows[t]), request, decision)
+            learner = jax.tree.unflatten(structure, constants)[1]
+            return words_of((state, learner.decision(jax.tree.unflatten(states.structure, state))))
+
+        return _loop(row, count, len(rows))
+
+    return rounds_of, answers_of, reservations_of
 
 
 def folded(key: Any, *numbers: Any) -> Any:

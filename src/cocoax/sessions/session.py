@@ -1,7 +1,6 @@
 """A game against the real world: decisions in production, one at a time, that survive a power cut."""
 
-import functools
-import operator
+import contextlib
 import os
 from typing import Any
 
@@ -9,14 +8,13 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..comparators.certificate import Certificate, certificate, policy_certificate
+from ..comparators.certificate import Certificate
 from ..core import check, tree
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError, SessionError
 from ..games.game import Game
-from ..games.movement import as_played, own
+from ..games.movement import as_played
 from ..learners.base import AbstractLearner, Outcome
-from ..learners.certified import Certified
 from ..problem.problem import Problem, Round
 from . import packing, tickets
 from .arguments import as_file, first_states, late_settings, list_of_rounds, one_copy, to_numpy
@@ -28,6 +26,7 @@ from .identity import signature
 from .replay import replay
 from .requests import cast_request, check_same, whole_round
 from .schema import RoundSchema
+from .standing import alarm_of, certificate_of, summary_of
 from .storage.events import OBSERVED, Event
 from .tickets import OPEN
 
@@ -107,6 +106,8 @@ class Session:
         self._guard = Guard()
         self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
         self._durable = DurableState(self.path, copies_of_learner, identity, every, keep_rounds, self._mark)
+        with contextlib.suppress(Exception):  # of any kind: users write the loss, and observe will tell
+            self.compile()
 
     @property
     def _copies(self) -> LearnerCopies:
@@ -136,15 +137,17 @@ class Session:
     @property
     def alarm(self) -> str | None:
         """A sentence if a budget looks infeasible: its multiplier keeps growing while it is exceeded."""
-        names = [name for name, grows in zip(self._copies.problem.names, self._copies.totals.growing()) if grows]
-        if not names:
-            return None
-        if self._is_certified() and self.certificate().infeasible:
-            return f"no decision meets {', '.join(names)} over the rounds so far, which is proven: loosen the budget"
-        return (
-            f"the multiplier of {', '.join(names)} keeps growing while it is exceeded: the budget looks infeasible; "
-            "loosen it, or ask regret() for a proof"
-        )
+        return alarm_of(self._copies)
+
+    def compile(self, like: Round = None) -> None:
+        """Compile the programs for rounds like this one, or like those before, so that no call waits for it.
+
+        A session that has had rounds does so when it opens.
+        """
+        with self._guard.alone(self):
+            schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
+            if schema is not None:
+                self._copies.compile(schema.like if like is None else schema.cast(like, "like"))
 
     def decide(self, request: Round | str | None = None, *, ticket: str | None = None) -> Point:
         """The decision of the next round, in NumPy; the same until that round is observed.
@@ -257,35 +260,14 @@ class Session:
         first: against the best policy.
         """
         with self._guard.alone(self):
-            return self._certificate(lmos, policy)
-
-    def _certificate(self, lmos=20, policy=False):
-        if not self._is_certified():
-            raise SessionError("a certificate needs the tangents of all rounds; start the session with certify=True")
-        states = [self._copies.state(which) for which in range(len(self._copies.states))]
-        if policy:
-            if len(states) > 1 or states[0].policy is None:
-                raise SessionError("policy=True is for one learner that sees requests first; leave it out")
-            return policy_certificate(states[0].minorants.total_loss, states[0].policy)
-        together = functools.reduce(operator.add, [state.minorants for state in states])
-        return certificate(self._copies.problem.domain, together, lmos=lmos)
-
-    def _is_certified(self):
-        return isinstance(self._copies.learner, Certified)
+            return certificate_of(self._copies, lmos, policy)
 
     def summary(self) -> dict:
         """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings; if certified, also a
         bound on the regret."""
         with self._guard.alone(self):
-            bound = {"regret_bound": float(self._certificate().regret)} if self._is_certified() else {}
-            return {
-                "path": None if self.path is None else str(self.path),
-                "learner": type(own(self._copies.learner)).__name__,
-                **self._copies.totals.summary(self._copies.problem.names),
-                **bound,
-                "pending": len(self.pending),
-                "alarm": self.alarm,
-            }
+            path = None if self.path is None else str(self.path)
+            return {"path": path, **summary_of(self._copies), "pending": len(self.pending), "alarm": self.alarm}
 
     def forget(self) -> None:
         """Drop the data of all rounds so far, after a snapshot; their outcomes stay in `history`."""

@@ -26,7 +26,7 @@ def check_new(durable: DurableState[LearnerCopies], name: str):
     copies = durable.copies
     if name == OPEN:
         return
-    if len(copies.live()) >= copies.pending:
+    if len(copies.tickets) - len(copies.expired()) >= copies.pending:
         raise SessionError(
             f"{len(copies.tickets)} rounds are pending already; observe or skip one, for example "
             f"{next(iter(copies.tickets))!r}, or start with a larger pending="
