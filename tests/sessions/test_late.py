@@ -226,7 +226,7 @@ def test_the_time_of_decide_does_not_grow_with_the_copies():
         assert sorted(ticket.which for ticket in it._copies.tickets.values()) == list(range(300))
 
 
-def test_a_ticket_that_is_reserved_is_reserved_once_not_at_every_decision():
+def test_a_ticket_that_is_reserved_is_reserved_once_not_at_every_decision(monkeypatch):
     problem = cx.Problem(
         cx.domains.ProbabilitySimplex(2),
         lambda x, r: -r["value"] * x[1],
@@ -238,7 +238,7 @@ def test_a_ticket_that_is_reserved_is_reserved_once_not_at_every_decision():
     )
     with cx.Session(problem, learner, key=jax.random.key(0), pending=20) as it:
         reserve, calls = it._copies._reserve, []
-        it._copies._reserve = lambda *arguments: calls.append(1) or reserve(*arguments)
+        monkeypatch.setattr(it._copies, "_reserve", lambda *arguments: calls.append(1) or reserve(*arguments))
         played = [it.decide({"value": 1.0, "cost": 0.5}, ticket=str(i))[1] for i in range(12)]
         assert len(calls) <= 12
         assert 0.5 * sum(played) <= 3.0 and played[-1] == 0.0  # what waits counts as spent

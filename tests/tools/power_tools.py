@@ -40,9 +40,10 @@ def failure(kind, what):
     if kind == "ENOSPC":
         return apsw.FullError("database or disk is full")
     error = apsw.IOError("disk I/O error")
-    error.extendedresult = {"write": apsw.SQLITE_IOERR_WRITE, "sync": apsw.SQLITE_IOERR_FSYNC}.get(
-        what, apsw.SQLITE_IOERR_TRUNCATE
-    )
+    error.extendedresult = {  # pyright: ignore[reportAttributeAccessIssue]
+        "write": apsw.SQLITE_IOERR_WRITE,
+        "sync": apsw.SQLITE_IOERR_FSYNC,
+    }.get(what, apsw.SQLITE_IOERR_TRUNCATE)
     return error
 
 
@@ -103,9 +104,8 @@ class _Connection:
         except apsw.Error as error:
             told = sqlite3.OperationalError(str(error))
             code = getattr(error, "extendedresult", 0) or getattr(error, "result", 0)
-            told.sqlite_errorname = apsw.mapping_extended_result_codes.get(code) or apsw.mapping_result_codes.get(
-                code, ""
-            )
+            names = apsw.mapping_extended_result_codes, apsw.mapping_result_codes
+            told.sqlite_errorname = next((str(each[code]) for each in names if code in each), "")
             raise told from None
 
     @property
@@ -182,7 +182,7 @@ class _OnDisk:
                 continue
             data = bytearray() if data is None else data
             if what == "write":
-                _write(data, *rest, draw if torn else None)
+                _write(data, rest[0], rest[1], draw if torn else None)
             elif len(data) > rest[0] and not (torn and draw.random() < 0.5):
                 del data[rest[0] :]
         return data
