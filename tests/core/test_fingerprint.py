@@ -97,3 +97,74 @@ def test_the_processor_that_rounds_the_conductance_of_paths_does_not_matter():
     rounded = eqx.tree_at(lambda p: p.conductance, paths, paths.conductance * (1 + 1e-15))
     assert fingerprint(paths) == fingerprint(rounded)
     assert fingerprint(paths) != fingerprint(cx.domains.ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 1))
+
+
+# --- without names
+
+
+LOSS = """
+import jax.numpy as jnp
+import equinox as eqx
+RATE = 0.5
+def _demand(x, r): return RATE * jnp.vdot(r, x)
+def _price(x, r): return jnp.sum(x)
+class Loss(eqx.Module):
+    scale: float
+    def __call__(self, x, r): return self.scale * _demand(x, r) - _price(x, r)
+def outer(): return lambda x, r: _demand(x, r) - (lambda y: _price(y, r))(x)
+f = Loss(2.0)
+g = outer()
+"""
+
+
+def _nameless(text, module="user", **renamed):
+    for name, other in renamed.items():
+        text = text.replace(name, other)
+    user = _module(module, text)
+    sys.modules[module] = user  # where dataclasses look
+    try:
+        return [fingerprint(part, code=code, names=False) for part in (user.f, user.g) for code in (True, False)]
+    finally:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize(
+    "renamed",
+    [{"module": "moved.away"}, {"Loss": "Cost"}, {"outer": "make"}, {"_demand": "zeta"}, {"RATE": "SPEED"}],
+)
+def test_names_of_ones_own_do_not_count(renamed):
+    assert _nameless(LOSS, **renamed) == _nameless(LOSS)
+
+
+CHANGES = {
+    "a number": ("RATE = 0.5", "RATE = 0.75"),
+    "an order": ("_demand(x, r) - ", "_price(x, r) - "),
+    "a helper": ("jnp.sum(x)", "jnp.max(x)"),
+    "a function of a package": ("jnp.vdot(r, x)", "jnp.dot(r, x)"),
+    "a default": ("def _price(x, r)", "def _price(x, r, k=1)"),
+    "the helper of an inner function": ("lambda y: _price(y, r)", "lambda y: _demand(y, r)"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_code_counts_without_names(change):
+    before, after = _nameless(LOSS), _nameless(LOSS.replace(*CHANGES[change]))
+    assert before[2] != after[2]  # of g, with its bytecode
+    if change != "the helper of an inner function":
+        assert before[0] != after[0]
+
+
+def test_swapped_helpers_are_another_function():
+    swapped = LOSS.replace("_demand", "tmp").replace("_price", "_demand").replace("tmp", "_price")
+    assert _nameless(swapped) == _nameless(LOSS)  # only names changed
+    crossed = (
+        LOSS.replace("def _demand", "def tmp").replace("def _price", "def _demand").replace("def tmp", "def _price")
+    )
+    assert all(one != other for one, other in zip(_nameless(crossed), _nameless(LOSS)))
+
+
+def test_an_attribute_with_the_name_of_a_global_counts():
+    text = "cost = 1.0\ndef f(x, r): return cost * r.cost\ng = f"
+    other = "price = 1.0\ndef f(x, r): return price * r.price\ng = f"
+    assert _nameless(text) != _nameless(other)
+    assert _nameless(text) == _nameless("cost = 1.0\ndef h(x, r): return cost * r.cost\nf = g = h")

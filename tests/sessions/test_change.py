@@ -2,6 +2,8 @@
 
 import contextlib
 import sqlite3
+import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -230,3 +232,38 @@ def test_a_session_in_memory_survives_an_interrupt():
     assert tools.bits(session) == before
     tools.observe(session, 1)
     assert len(session.history()) == 2
+
+
+MINE = """
+import jax.numpy as jnp
+import cocoax as cx
+def _value(x, r): return jnp.vdot(r["value"], x)
+def loss(x, r): return -{factor} * _value(x, r)
+class Patient(cx.learners.PDOGD):
+    def check(self, problem): return None
+"""
+
+
+def _mine(module, factor=1.0, **renamed):
+    """The user's own loss and learner, from a module of this name."""
+    text = MINE.format(factor=factor)
+    for name, other in renamed.items():
+        text = text.replace(name, other)
+    made = types.ModuleType(module)
+    sys.modules[module] = made
+    exec(text, vars(made))
+    return _problem(loss=getattr(made, renamed.get("loss", "loss"))), getattr(made, renamed.get("Patient", "Patient"))()
+
+
+def test_refactoring_does_not_lock_a_session(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    with _open(tmp_path / "session", *_mine("first")) as session:
+        tools.observe(session, 3)
+        before = tools.bits(session)
+    moved = _mine("second.place"), _mine("first", loss="bid_loss", _value="worth"), _mine("third", Patient="Calm")
+    for problem, learner in moved:
+        with _open(tmp_path / "session", problem, learner) as session:
+            assert tools.bits(session) == before
+    for changed in (_mine("first", 2.0), _mine("second", 2.0, loss="bid_loss")):
+        with pytest.raises(cx.SessionError, match=r"was recorded with (another|the) loss"):
+            _open(tmp_path / "session", *changed)

@@ -13,11 +13,13 @@ from ..problem.functions import WithPrevious
 from ..problem.problem import Problem
 from . import packing
 
+_WAYS = [(names, code) for names in (True, False) for code in (True, False)]  # of fingerprints; 0.1.0 has the first two
 _COMPARED = ("learner", "domain", "loss", "constraint", "regularity")
 
 
 def signature(problem: Problem, learner: AbstractLearner, states, settings: dict) -> dict:
-    """As JSON. Bytecode is compared only under the same version of Python; everything else always."""
+    """As JSON. Bytecode is compared only under the same version of Python; everything else always, but for what the
+    user's own functions, classes and modules are called: that is for the errors."""
     from .. import __version__
 
     parts = {
@@ -29,7 +31,7 @@ def signature(problem: Problem, learner: AbstractLearner, states, settings: dict
     }
     try:
         fingerprints = {
-            name: [_names(part), *(fingerprint(part, code=code) for code in (True, False))]
+            name: [_names(part), *(fingerprint(part, code=code, names=names) for names, code in _WAYS)]
             for name, part in parts.items()
         }
     except LabError as error:
@@ -75,7 +77,9 @@ def _is_signature(recorded, current) -> bool:
     if not isinstance(recorded, dict) or recorded.keys() != current.keys():
         return False
     parts = [recorded[name] for name in _COMPARED]
-    return isinstance(recorded["settings"], dict) and all(isinstance(part, list) and len(part) == 3 for part in parts)
+    return isinstance(recorded["settings"], dict) and all(
+        isinstance(part, list) and len(part) in (3, 5) for part in parts
+    )
 
 
 def compare(recorded: dict, current: dict, path):
@@ -100,16 +104,18 @@ def compare(recorded: dict, current: dict, path):
     same_python = recorded["python"] == current["python"]
     for name in _COMPARED:
         before, now = recorded[name], current[name]
-        which = 1 if same_python else 2
+        has_names = len(before) == 3  # a file of 0.1.0
+        which = (1 if has_names else 3) + (0 if same_python else 1)
+        if before[which] == now[which]:
+            continue
         if before[0] != now[0]:
             raise SessionError(
                 f"{path} was recorded with the {name} {before[0]}, this is {now[0]}; open it with that, {deliberate}"
             )
-        if before[which] != now[which]:
-            raise SessionError(
-                f"{path} was recorded with another {name} of the same name, {now[0]}: its numbers or its code have "
-                f"changed; open it with those, {deliberate}"
-            )
+        raise SessionError(
+            f"{path} was recorded with another {name} of the same name, {now[0]}: its numbers or its code have "
+            f"changed; open it with those, {deliberate}"
+        )
     for name in {**current["settings"], **recorded["settings"]}:
         before, now = (settings.get(name) for settings in (recorded["settings"], current["settings"]))
         if before != now:
