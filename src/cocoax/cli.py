@@ -8,7 +8,7 @@ try:
 except ModuleNotFoundError as missing:
     sys.exit(f'cocoax: {missing.name} is missing; the command line needs it: pip install "cocoax[lab]"')
 
-from .commands import data, parts, race, reproduce, serve, theory  # noqa: F401
+from .commands import data, parts, race, reproduce, serve, session, theory  # noqa: F401
 from .commands.app import app
 from .errors import CocoaxError
 

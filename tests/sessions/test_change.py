@@ -125,6 +125,10 @@ def test_another_machine_is_refused(tmp_path):
         connection.execute("UPDATE events SET outcome = ?, chain = ? WHERE number = 9", (event[4], link))
     with pytest.raises(cx.SessionError, match="rounds otherwise"):
         tools.session(path)
+    with tools.session(path, other_rounding=True) as it:  # unless that is wanted
+        assert tools.bits(it) == tools.uninterrupted().after(9)
+    with tools.session(path) as it:
+        assert it.rounds == 9
 
 
 @pytest.mark.parametrize("name", ["Auto", "DPP", tools.RANDOM])

@@ -33,6 +33,7 @@ class NewRounds(NamedTuple):
 class Campaigns:
     """One row each; everything in a fleet that changes with its events."""
 
+    keeps_outcomes = False  # of rounds that are forgotten
     remedy = "restore it from a backup"
     or_replay = ""  # a fleet cannot be replayed
 

@@ -32,6 +32,7 @@ class Ticket(NamedTuple):
 class LearnerCopies:
     """Everything in a session that changes with its events."""
 
+    keeps_outcomes = True  # of rounds that are forgotten
     remedy = "cx.Session.replay reads the events before the damage into a new file"
     or_replay = ", or replay the rounds with cx.Session.replay"
 

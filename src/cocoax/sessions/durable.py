@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from ..errors import SessionError, StorageError
-from . import packing
+from . import packing, transfer
 from .campaigns import Campaigns
 from .copies import LearnerCopies
 from .recovery import create_or_recover, warn
@@ -29,7 +29,14 @@ class DurableState(Generic[Learners]):
     """The learners of a session, or the campaigns of a fleet, as they are after the last event in their journal."""
 
     def __init__(
-        self, path, copies: Learners, signature: dict, snapshot_every: int, keep_rounds: bool, mark: str | None = None
+        self,
+        path,
+        copies: Learners,
+        signature: dict,
+        snapshot_every: int,
+        keep_rounds: bool,
+        mark: str | None = None,
+        other_rounding: bool = False,
     ):
         self.path = path
         self._snapshot_every, self._keep_rounds = snapshot_every, keep_rounds
@@ -41,8 +48,11 @@ class DurableState(Generic[Learners]):
         try:
             self.was_new = self._journal.is_new
             facts = {"signature": signature} | ({} if mark is None else {mark: True})
-            schema, self._last_snapshot = create_or_recover(self._journal, copies, facts)
+            schema, self._last_snapshot = create_or_recover(self._journal, copies, facts, other_rounding)
             self._state = _State(copies, schema, self._journal.last)
+            if other_rounding and not self.was_new:
+                self._snapshot()  # the state as it is rounded now
+                self._journal.replace_fact("signature", signature)
             self._recorded = {name for name in ("round", "request") if self._journal.fact(name) is not None}
         except Damaged as damage:
             self._journal.close()
@@ -124,16 +134,28 @@ class DurableState(Generic[Learners]):
         self._journal.snapshot(self.copies.notes(), packing.pack(self.copies.arrays()))
         self._last_snapshot = self._journal.last
         if not self._keep_rounds:
-            self._journal.forget(before)  # the older snapshot needs the rounds after it
+            self._forget(before)  # the older snapshot needs the rounds after it
 
-    def forget(self):
+    def _forget(self, event: int, history: bool = False):
+        """Drop the rounds up to an event; of `history`, and of fleets, also their outcomes."""
+        if history or not self.copies.keeps_outcomes:
+            self._journal.drop(event)
+        else:
+            self._journal.forget(event)
+
+    def forget(self, history: bool = False):
         self.check_usable()
-        if self.path is None:
-            self._journal.forget(self._journal.last)
-            return
-        before = self._last_snapshot
-        self._snapshot()
-        self._journal.forget(before)
+        before = self._journal.last
+        if self.path is not None:
+            before = self._last_snapshot
+            self._snapshot()
+        self._forget(before, history)
+
+    def export(self, path):
+        """Write the state to a file of its own."""
+        self.check_usable()
+        facts = {name: self._journal.fact(name) for name in transfer.FACTS}
+        transfer.write(path, facts, self.copies.notes(), packing.pack(self.copies.arrays()))
 
     def complete(self, mark: str):
         """Drop the fact that marks the file as incomplete."""

@@ -26,9 +26,10 @@ from .history import regret_of, rows_of
 from .identity import signature
 from .requests import request_schema, stacked
 from .schema import RoundSchema
+from .stored import Stored
 
 
-class Fleet:
+class Fleet(Stored):
     """Many learners that take decisions in the real world, each for a campaign of its own, in one file.
 
     Each campaign has a name and plays as a `Session` would: the same bits, if that session begins with the key
@@ -41,6 +42,8 @@ class Fleet:
     - `key`: the source of all randomness when the fleet starts.
     - `horizon`, `start`: as in `play`, for every campaign.
     - `snapshot_every`: the number of calls between snapshots, which is the most that opening after a crash replays.
+    - `keep_rounds`: keep all rounds, which `history` and `regret` show; or only those since the last snapshot.
+    - `other_rounding`: as in `Session`.
 
     Campaigns begin when they are first named, and end with `end`. Methods may be called from several threads.
 
@@ -65,6 +68,8 @@ class Fleet:
         horizon: Any = None,
         start: Any = None,
         snapshot_every: int = 512,
+        keep_rounds: bool = True,
+        other_rounding: bool = False,
     ):
         check.instance(problem, Problem, ProblemError, "a fleet needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a fleet needs one of cocoax.learners second")
@@ -72,6 +77,8 @@ class Fleet:
         learner = as_played(problem, learner)
         settings = {**late_settings(horizon, 0, None, None), "fleet": True}
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
+        if not isinstance(keep_rounds, bool):
+            raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
         if key is None and self.path is not None and self.path.exists():
             key = jax.random.key(0)  # only its dtype matters
         horizon = None if settings["horizon"] is None else Horizon(settings["horizon"])
@@ -82,7 +89,7 @@ class Fleet:
         identity = signature(problem, learner, [example], settings)
         campaigns = Campaigns(problem, learner, key, horizon, start, example)
         self._guard = Guard()
-        self._durable = DurableState(self.path, campaigns, identity, every, True)
+        self._durable = DurableState(self.path, campaigns, identity, every, keep_rounds, other_rounding=other_rounding)
 
     @property
     def _campaigns(self) -> Campaigns:
@@ -255,6 +262,11 @@ class Fleet:
             whole = campaigns.totals.whole(rows, names) | campaigns.totals.multipliers(rows, names)
             return {"path": path, "campaigns": len(rows), **whole}
 
+    def forget(self) -> None:
+        """Drop all past rounds, after a snapshot, and free their space; states, totals and multipliers stay."""
+        with self._guard.alone(self):
+            self._durable.forget()
+
     def game(self, name: str, *, keep_rounds: bool = False) -> Game:
         """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""
         with self._guard.alone(self):
@@ -268,17 +280,6 @@ class Fleet:
     def regret(self, name: str, comparator: Any = None) -> Any:
         """Running regret of a campaign, as `Session.regret`."""
         return regret_of(self.game(name, keep_rounds=True), self._campaigns.problem, comparator)
-
-    def close(self) -> None:
-        """Write a snapshot, so that the fleet opens fast, and let others open it."""
-        with self._guard.alone(self):
-            self._durable.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 def _checked(names) -> list[str]:

@@ -19,7 +19,7 @@ def game_of(
     name: str, events: Iterable[Event], campaigns: Campaigns, schema: RoundSchema | None, keep_rounds: bool
 ) -> Game:
     """The observed rounds of a campaign since it last began, with their numbers in float64."""
-    outcomes, data, row = [], [], None
+    outcomes, data, row = [], [], campaigns.rows[name]  # until an event says another: the first may be forgotten
     for event in events:
         if event.kind in (BEGAN, ENDED):
             row, began = _row_after(event, name, row)

@@ -1,5 +1,6 @@
 """One call of a session at a time: other threads wait, a call from inside another one is an error."""
 
+import os
 import sys
 import threading
 
@@ -29,9 +30,9 @@ class Guard:
 
 def _is_inside(session, method) -> bool:
     """Whether another method of the session is on the stack below this one."""
-    frame = method.f_back
+    frame, folder = method.f_back, os.path.dirname(method.f_code.co_filename)
     while frame is not None:
-        if frame.f_code.co_filename == method.f_code.co_filename and frame.f_locals.get("self") is session:
+        if os.path.dirname(frame.f_code.co_filename) == folder and frame.f_locals.get("self") is session:
             return True
         frame = frame.f_back
     return False

@@ -82,16 +82,16 @@ def _is_signature(recorded, current) -> bool:
     )
 
 
-def compare(recorded: dict, current: dict, path):
-    """Raise, in one sentence, at the first difference."""
+def compare(recorded: dict, current: dict, path, *, any_version: bool = False):
+    """Raise, in one sentence, at the first difference; one of the version of cocoax may be allowed."""
     if not _is_signature(recorded, current):
         raise SessionError(f"{path} has no signature of a session; it was not written by cocoax")
     is_fleet = current["settings"].get("fleet")
     deliberate = "or begin a new fleet" if is_fleet else "or replay its rounds with cx.Session.replay"
-    if recorded["version"] != current["version"]:
+    if recorded["version"] != current["version"] and not any_version:
         raise SessionError(
             f"{path} was recorded by cocoax {recorded['version']}, this is {current['version']}; install that one, "
-            f"{deliberate}"
+            f"go on from its snapshot with other_rounding=True, {deliberate}"
         )
     if recorded["x64"] != current["x64"]:
         raise SessionError(f"{path} was recorded with jax_enable_x64={recorded['x64']}; set that, {deliberate}")

@@ -14,11 +14,12 @@ REPLAYING = "replaying"  # the fact that marks a file until its replay is comple
 
 
 def create_or_recover(
-    journal: Journal, copies: LearnerCopies | Campaigns, facts: dict
+    journal: Journal, copies: LearnerCopies | Campaigns, facts: dict, other_rounding: bool = False
 ) -> tuple[RoundSchema | None, int]:
     """Write a new journal with these facts, or bring `copies` to the state after the last event of an old one.
 
-    Returns the schema of the rounds, if there were any, and the number of the event before the newest snapshot.
+    Returns the schema of the rounds, if there were any, and the number of the event before the newest snapshot. With
+    `other_rounding`, events after the snapshot may have other outcomes than before.
     """
     acknowledged = journal.acknowledged_before
     if journal.is_new:
@@ -30,14 +31,15 @@ def create_or_recover(
         journal.create(facts, copies.notes(), packing.pack(copies.arrays()))
         return None, 0
     check_complete(journal, journal.path)
-    identity.compare(journal.fact("signature"), facts["signature"], journal.path)
+    identity.compare(journal.fact("signature"), facts["signature"], journal.path, any_version=other_rounding)
     schema, copies.request_schema = recorded_schema(journal), recorded_schema(journal, "request")
     snapshot = _restore_snapshot(journal, copies)
     for event in journal.follow(copies.largest_field(schema)):
-        if copies.play(schema, event) != event.outcome:
+        if copies.play(schema, event) != event.outcome and not other_rounding:
             raise SessionError(
                 f"{journal.path}: round {copies.totals.rounds} gives another outcome than before, because another "
-                f"machine, device or version of JAX rounds otherwise; continue where it was played{copies.or_replay}"
+                f"machine, device or version of JAX rounds otherwise; continue where it was played{copies.or_replay}, "
+                "or accept it with other_rounding=True"
             )
     if schema is None and copies.totals.rounds:
         raise Damaged("the schema of its rounds")

@@ -10,15 +10,16 @@ import time
 from pathlib import Path
 
 from ..errors import CocoaxError, SessionError
-from . import packing
+from . import packing, transfer
 from .identity import listed
 from .recovery import REPLAYING, check_complete, recorded_schema, warn
 from .storage.acknowledged import AcknowledgedCounter
 from .storage.database import Damaged
 from .storage.events import DECIDED, OBSERVED, Event
-from .storage.journal import Journal
+from .storage.journal import DROPPED, Journal
 
 _BATCH = 1000  # events in one transaction
+_FORGOTTEN = "rounds of that session were forgotten; start a new one, with its state as state="
 _LATE = ("pending", "copies", "expires")
 
 
@@ -55,6 +56,8 @@ def _copied(source):
 
 def _replay(old, acknowledged, session_class, source, problem, learner, path, options):
     check_complete(old, source)
+    if old.fact(DROPPED) is not None:
+        raise SessionError(_FORGOTTEN)
     settings, schema = _recorded_settings(old, problem), recorded_schema(old)
     if "state" in options:
         settings.pop("horizon", None)
@@ -80,9 +83,7 @@ def _discard(session):
     is_new = session._durable.was_new
     session.close()
     if session.path is not None and is_new:
-        for suffix in ("", "-wal", "-acknowledged"):
-            with contextlib.suppress(OSError):
-                os.unlink(session.path.with_name(session.path.name + suffix))
+        transfer.discard(session.path)
 
 
 def _recorded_settings(old, problem) -> dict:
@@ -129,7 +130,7 @@ def _readable(old, size, source):
 def _play_again(copies, event, schema) -> Event:
     is_data = event.kind == OBSERVED or (event.kind == DECIDED and copies.problem.has_requests)
     if is_data and event.round is None:
-        raise SessionError("rounds of that session were forgotten; start a new one, with its state as state=")
+        raise SessionError(_FORGOTTEN)
     try:
         return event._replace(outcome=copies.play(schema, event))
     except CocoaxError as error:

@@ -28,10 +28,11 @@ from .requests import cast_request, check_same, whole_round
 from .schema import RoundSchema
 from .standing import alarm_of, certificate_of, summary_of
 from .storage.events import OBSERVED, Event
+from .stored import Stored
 from .tickets import OPEN
 
 
-class Session:
+class Session(Stored):
     """A learner that takes decisions in the real world.
 
     **Arguments:**
@@ -50,6 +51,8 @@ class Session:
     - `keep_rounds`: keep all rounds, which `regret` and `replay` need; or only those since the last snapshot.
     - `snapshot_every`: the number of events between snapshots, which is the most that opening after a crash replays.
     - `certify`: keep what `certificate` needs, in the state of the learner.
+    - `other_rounding`: go on from the newest snapshot although another version of cocoax or JAX, or another machine,
+      wrote it. The rounds after it are played again, and their numbers may differ in the last bits from here on.
 
     `decide` returns the same decision until its round is observed. `observe` returns when the round is on disk; if it
     raises `SessionError`, nothing has changed. Methods may be called from several threads.
@@ -83,6 +86,7 @@ class Session:
         keep_rounds: bool = True,
         snapshot_every: int = 256,
         certify: bool = False,
+        other_rounding: bool = False,
     ):
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
@@ -105,7 +109,9 @@ class Session:
         identity = signature(problem, learner, states, settings)
         self._guard = Guard()
         self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
-        self._durable = DurableState(self.path, copies_of_learner, identity, every, keep_rounds, self._mark)
+        self._durable = DurableState(
+            self.path, copies_of_learner, identity, every, keep_rounds, self._mark, other_rounding
+        )
         with contextlib.suppress(Exception):  # of any kind: users write the loss, and observe will tell
             self.compile()
 
@@ -269,21 +275,13 @@ class Session:
             path = None if self.path is None else str(self.path)
             return {"path": path, **summary_of(self._copies), "pending": len(self.pending), "alarm": self.alarm}
 
-    def forget(self) -> None:
-        """Drop the data of all rounds so far, after a snapshot; their outcomes stay in `history`."""
+    def forget(self, *, history: bool = False) -> None:
+        """Drop the data of all rounds so far, after a snapshot, and free their space; their outcomes stay in `history`.
+
+        With `history`, drop these too: totals and multipliers stay, and names of tickets may come again.
+        """
         with self._guard.alone(self):
-            self._durable.forget()
-
-    def close(self) -> None:
-        """Write a snapshot, so that the session opens fast, and let others open it."""
-        with self._guard.alone(self):
-            self._durable.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+            self._durable.forget(history)
 
     @classmethod
     def replay(

@@ -28,7 +28,7 @@ class AcknowledgedCounter:
     count: int | None = None  # when it was opened
 
     def __init__(self, journal: Path, *, read_only: bool = False):
-        self.path = journal.with_name(journal.name + "-acknowledged")
+        self.path = _beside(journal)
         try:
             file = _open_regular_file(self.path, read_only)
             if file is None:
@@ -46,12 +46,7 @@ class AcknowledgedCounter:
 
     def _read(self) -> int | None:
         """None if nothing was written yet, -1 if the file is damaged."""
-        data = os.pread(self._file.fileno(), 64, 0)
-        if not data:
-            return None
-        if len(data) not in (_COUNT, _COUNT + _TOKEN) or data[8:_COUNT] != checksum(data[:8]):
-            return -1
-        return struct.unpack("<Q", data[:8])[0]
+        return _count_in(os.pread(self._file.fileno(), 64, 0))
 
     def is_mine(self) -> bool:
         """Whether no other session opened the journal since, although this one is locked."""
@@ -86,6 +81,26 @@ class _File(io.FileIO):
     def __init__(self, path, mode, flags):
         safe = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         super().__init__(path, mode, opener=lambda name, _: os.open(name, flags | safe, 0o644))
+
+
+def read_count(journal: Path) -> int | None:
+    """The number of acknowledged events of a journal that may be open; None if nobody knows, -1 if it is damaged."""
+    try:
+        return _count_in(_beside(journal).read_bytes()[:64])
+    except OSError:
+        return None
+
+
+def _beside(journal: Path) -> Path:
+    return journal.with_name(journal.name + "-acknowledged")
+
+
+def _count_in(data: bytes) -> int | None:
+    if not data:
+        return None
+    if len(data) not in (_COUNT, _COUNT + _TOKEN) or data[8:_COUNT] != checksum(data[:8]):
+        return -1
+    return struct.unpack("<Q", data[:8])[0]
 
 
 def _with_checksum(count: int) -> bytes:

@@ -147,6 +147,28 @@ class Database:
         with contextlib.suppress(sqlite3.Error):  # SQLite reuses the space in any case
             self.run("PRAGMA incremental_vacuum").fetchall()
 
+    def compact(self):
+        """Write the file anew, without free pages."""
+        try:
+            self.run("VACUUM")
+        except sqlite3.Error as error:
+            raise StorageError(f"{self.path} was not compacted: {error}; free space and try again") from None
+        self.checkpoint()
+
+    def free_bytes(self) -> int:
+        """In pages that hold nothing."""
+        (pages,), (size,) = (self.run(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_size"))
+        return pages * size
+
+    def check_pages(self):
+        """Raise if SQLite finds damage in any page."""
+        try:
+            said = self.run("PRAGMA integrity_check(1)").fetchone()[0]
+        except sqlite3.Error as error:
+            said = str(error)
+        if said != "ok":
+            raise Damaged(str(said).splitlines()[-1])
+
     def abandon(self):
         """Touch the files no more: closing would write into them, and delete the log of whoever has them now."""
         if self.is_mine:

@@ -6,7 +6,6 @@ SQLite's log lost some because its bytes were damaged. Lengths and checksums are
 """
 
 import contextlib
-import json
 import os
 import sqlite3
 import sys
@@ -16,13 +15,14 @@ from typing import Any, NamedTuple
 
 from ...core.files import has_bytes, identity, links, sync_folder
 from ...errors import SessionError
+from . import facts as stored_facts
+from . import snapshots
 from .acknowledged import AcknowledgedCounter
-from .database import Damaged, Database, Statement, checksum
+from .database import Damaged, Database
 from .events import Event, insertions
 from .events import read as read_events
 
-_PART = 1 << 26  # bytes of a snapshot in one row
-_LONGEST_FACT = 1 << 22  # characters
+DROPPED = "dropped"  # the fact that says which events were dropped
 _BATCH = 256  # events that a session in memory stores in one transaction
 _SCHEMA = {
     "facts": "CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT, checksum BLOB)",
@@ -83,6 +83,10 @@ class Journal:
             )
 
     @property
+    def database(self) -> Database:
+        return self._database
+
+    @property
     def last(self) -> int:
         """The number of the last event."""
         return self._position.last
@@ -112,8 +116,8 @@ class Journal:
 
     def create(self, facts: dict[str, Any], notes: dict, state: bytes):
         """Make the file, whole or not at all."""
-        snapshot = [] if self.path is None else self._snapshot_insertions(notes, state)
-        statements = [*self._database.creation(), *_fact_insertions(facts), *snapshot]
+        snapshot = [] if self.path is None else snapshots.insertions(0, b"", notes, state)
+        statements = [*self._database.creation(), *stored_facts.insertions(facts), *snapshot]
         self._commit(statements, "the session was not started")
         if self.path is not None:
             self._database.checkpoint()
@@ -123,16 +127,10 @@ class Journal:
             self.acknowledge()
 
     def fact(self, name) -> Any:
-        row = self._database.read_row("SELECT value, checksum FROM facts WHERE name = ?", name, longest=_LONGEST_FACT)
-        if row is None:
-            return None
-        value, recorded = row
-        if not isinstance(value, str) or recorded != checksum(name, value):
-            raise Damaged(f"its record of the {name}")
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            raise Damaged(f"its record of the {name}") from None
+        return stored_facts.read(self._database, name)
+
+    def replace_fact(self, name: str, value: Any):
+        self._commit(stored_facts.insertions({name: value}, replace=True), f"the record of {name} was not changed")
 
     def drop_fact(self, name: str):
         self._commit([("DELETE FROM facts WHERE name = ?", (name,))], f"the record of {name} was not dropped")
@@ -154,7 +152,7 @@ class Journal:
     def _store(self, events, facts):
         stored = self._position.stored
         statements, chain = insertions(events, stored, self._position.chain)
-        self._commit([*_fact_insertions(facts), *statements], "the round was not stored")
+        self._commit([*stored_facts.insertions(facts), *statements], "the round was not stored")
         if (reason := self.displaced()) is not None:  # meanwhile; the other session may have seen it or not
             raise SessionError(reason)
         self._position = _Position(stored + len(events), chain)
@@ -165,46 +163,18 @@ class Journal:
 
     def snapshot(self, notes: dict, state: bytes):
         """Store the state after the last event; one older snapshot is kept."""
-        newest = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
-        deletions = [(f"DELETE FROM {table} WHERE event NOT IN ({newest})", ()) for table in ("parts", "snapshots")]
-        self._commit([*self._snapshot_insertions(notes, state), *deletions], "the snapshot was not stored")
-
-    def _snapshot_insertions(self, notes, state) -> list[Statement]:
-        text, view = json.dumps(notes | {"chain": self._position.chain.hex()}), memoryview(state)
-        row = self.last, text, checksum(str(self.last), text, state)
-        parts = [(self.last, part, view[at : at + _PART]) for part, at in enumerate(range(0, len(state), _PART))]
-        return [
-            ("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", row),
-            *(("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", part) for part in parts),
-        ]
+        insertions = snapshots.insertions(self.last, self._position.chain, notes, state)
+        self._commit([*insertions, *snapshots.deletions()], "the snapshot was not stored")
 
     def snapshots(self) -> list[int]:
         """The numbers of the events that snapshots were taken after, newest first."""
-        query = "SELECT event FROM snapshots ORDER BY event DESC LIMIT 2"
-        return [event for (event,) in self._database.read(query, longest=0)]
+        return snapshots.events(self._database)
 
     def rewind(self, event: int, size_of, most: int) -> tuple[dict, bytes]:
         """Go back to a snapshot; returns (notes, state). Notes may have `most` characters, states `size_of(notes)`."""
-        damaged = Damaged(f"the snapshot after event {event}")
-        notes = "SELECT notes, checksum FROM snapshots WHERE event = ?"
-        parts = "SELECT {} FROM parts WHERE event = ? ORDER BY part"
-        try:
-            text, recorded = self._database.read_row(notes, event, longest=most) or ("", b"")
-            snapshot = json.loads(text)
-            chain = bytes.fromhex(snapshot.pop("chain"))
-            size = size_of(snapshot)
-        except (TypeError, ValueError, AttributeError, KeyError, RecursionError, Damaged):
-            raise damaged from None
-        measured = parts.format("CASE typeof(data) WHEN 'blob' THEN length(data) ELSE -1 END")
-        lengths = [length for (length,) in self._database.read(measured, event, longest=size)]
-        if min(lengths, default=0) < 0 or sum(lengths) != size:
-            raise damaged
-        pieces = [data for (data,) in self._database.read(parts.format("data"), event, longest=size)]
-        state = b"".join(pieces)
-        if recorded != checksum(str(event), text, state):
-            raise damaged
+        notes, state, chain = snapshots.read(self._database, event, size_of, most)
         self._position = _Position(event, chain)
-        return snapshot, state
+        return notes, state
 
     def follow(self, size: int) -> Iterator[Event]:
         """Go forward over the stored events, each checked; no field may be longer than `size`."""
@@ -213,10 +183,10 @@ class Journal:
             yield event
 
     def past(self, size: int) -> Iterator[Event]:
-        """Every event from the first on, all checked."""
+        """Every event that was not dropped, from the first on, all checked."""
         self._store_waiting()
-        last = 0
-        for number, _, event in read_events(self._database, size):
+        last, chain = self.dropped()
+        for number, _, event in read_events(self._database, size, last, chain):
             last = number
             yield event
         if last != self.last:
@@ -235,9 +205,10 @@ class Journal:
         try:
             self._database.roll_back()
             row = self._database.read_row("SELECT number, chain FROM events ORDER BY number DESC LIMIT 1", longest=0)
+            row = row or self.dropped()
         except (Damaged, sqlite3.Error):
             return False
-        before, (stored, chain) = self._position, row or (0, b"")
+        before, (stored, chain) = self._position, row
         waiting = before.waiting[stored - before.stored :] if stored >= before.stored else ()
         if not stored <= last <= stored + len(waiting):
             return False
@@ -250,9 +221,35 @@ class Journal:
         drop = "UPDATE events SET round = NULL, played = NULL WHERE number > ? AND number <= ? AND round IS NOT NULL"
         self._commit([(drop, (self._forgotten, event))], "nothing was forgotten")
         self._forgotten = event
+        self._free_space()
+
+    def drop(self, event: int):
+        """Drop the events up to that one, with their outcomes. Of all of them, one checksum stays."""
+        self._store_waiting()
+        row = self._database.read_row("SELECT chain FROM events WHERE number = ?", event, longest=0)
+        if row is None or not isinstance(row[0], bytes):
+            return
+        fact = {DROPPED: {"event": event, "chain": row[0].hex()}}
+        deletion = "DELETE FROM events WHERE number <= ?", (event,)
+        self._commit([deletion, *stored_facts.insertions(fact, replace=True)], "nothing was dropped")
+        self._free_space()
+
+    def dropped(self) -> tuple[int, bytes]:
+        """The number and checksum of the last event that was dropped."""
+        fact = self.fact(DROPPED)
+        try:
+            return (0, b"") if fact is None else (int(fact["event"]), bytes.fromhex(fact["chain"]))
+        except (TypeError, KeyError, ValueError):
+            raise Damaged("its record of dropped events") from None
+
+    def _free_space(self):
         if self.path is not None:
             self._database.vacuum()
             self._database.checkpoint()  # else the log keeps it
+
+    def rewind_to_first(self):
+        """Go back to before the first event that was not dropped."""
+        self._position = _Position(*self.dropped())
 
     def __del__(self, is_finalizing=sys.is_finalizing):  # Python frees connections only when it collects garbage
         if not is_finalizing():  # at the end of the process everything closes by itself
@@ -271,8 +268,3 @@ class Journal:
 
     def _is_displaced(self):
         return self._file_id is not None and self._counter is not None and self.displaced() is not None
-
-
-def _fact_insertions(facts: dict[str, Any]) -> list[Statement]:
-    texts = {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
-    return [("INSERT INTO facts VALUES (?, ?, ?)", (name, text, checksum(name, text))) for name, text in texts.items()]
