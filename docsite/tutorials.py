@@ -59,12 +59,24 @@ def page(source: Path, book: nbformat.NotebookNode, pictures: dict[str, bytes]) 
             lines += [cell.source, ""]
             continue
         lines += ["```python", cell.source, "```", ""]
-        for output in cell.outputs:
+        for output in joined(cell.outputs):
             lines += shown(output, f"{source.stem}-{number}", pictures)
     text = "\n".join(lines)
     heading = title(text)
     note = f"*This page is also a [notebook]({source.stem}.ipynb). It was run when the site was built.*"
     return text.replace(f"# {heading}\n", f"# {heading}\n\n{note}\n", 1)
+
+
+def joined(outputs) -> list[nbformat.NotebookNode]:
+    """Outputs, with what a cell printed in several pieces as one."""
+    whole: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = whole[-1] if whole else None
+        if last and output.output_type == "stream" == last.output_type and output.name == last.name:
+            last.text += output.text
+        else:
+            whole.append(nbformat.from_dict(output))
+    return whole
 
 
 def shown(output, name: str, pictures: dict[str, bytes]) -> list[str]:

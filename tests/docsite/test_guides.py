@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("free_promotion")  # written as users write
 PAGES = ["index", *(f"guides/{path.stem}" for path in ROOT.glob("docs/guides/*.md"))]
 
 
-def run(page):
+def run(page) -> dict[str, Any]:
     """What the code of a page leaves behind; what it printed is "printed"."""
     code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL)
     left, printed = {}, io.StringIO()
