@@ -132,7 +132,7 @@ class AutoPrice(AbstractPricing):
         sample, prices, squares, due = jax.lax.fori_loop(0, busy, work, (old.sample, old.prices, old.squares, old.due))
         return Prices(prices, sample, violation, squares, rounds, due, old.horizon)
 
-    def search(self, problem: Problem, state: Prices, start: Point) -> tuple[Any, Any, Any]:
+    def search(self, problem: Problem, state: Prices, start: Point, patience=_PATIENT) -> tuple[Any, Any, Any]:
         """(prices, squares, the round after which to search next)."""
         sample, domain, unravel = state.sample, problem.domain, unravel_like(start)
         played = state.rounds.astype(state.prices.dtype)
@@ -159,7 +159,7 @@ class AutoPrice(AbstractPricing):
         else:
             eager = _EAGER if self.memory is None else _ALERT
             soon = jnp.maximum(ahead / eager, jnp.minimum(ahead, _SHORTEST))
-            tau = jnp.where(state.violation > 0, ahead * (1 + _PATIENT * ahead / (played + ahead)), soon)
+            tau = jnp.where(state.violation > 0, ahead * (1 + patience * ahead / (played + ahead)), soon)
             target = jnp.maximum(-state.violation / tau, -(1 - 1e-6) * slack)
         if several:
             rate = 0.3 / jnp.sqrt(1 + jnp.minimum(played, ahead) / 20)

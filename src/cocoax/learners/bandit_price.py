@@ -209,4 +209,4 @@ class BanditPrice(AbstractPricing):
         sizes, rows = (tangent**2).sum(-1), means.transpose(0, 2, 1)
         sample = Sample(rows[:, 0], rows[:, 1:], jnp.zeros_like(rows[:, 1:, 0]), new.when, sizes)
         state = Prices(new.prices, sample, new.violation, new.squares, new.rounds, new.due, new.horizon)
-        return self.price.search(problem, state, start)
+        return self.price.search(problem, state, start, patience=0.0)  # a cycle may pay back a debt, trying does not
