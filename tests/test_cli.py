@@ -1,14 +1,12 @@
 """The command line: right answers, and one sentence with exit status 2 for what a user can mend."""
 
-import sys
 import textwrap
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from cli_tools import refused, run
 
 import cocoax as cx
-from cocoax import cli
 from cocoax.lab import catalogue, guarantees, paper
 
 RACE = """
@@ -32,24 +30,7 @@ primal = "OCG"
 """
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["cocoax", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return SimpleNamespace(status=ended.value.code or 0, out=printed.out, err=printed.err)
-
-    return run
-
-
-def refused(answer, *parts):
-    assert answer.status == 2 and answer.err.count("\n") == 1, answer
-    assert all(part in answer.err for part in parts), answer.err
-
-
-def test_python_and_toml_describe_the_same_race(run, tmp_path):
+def test_python_and_toml_describe_the_same_race(tmp_path):
     tables = []
     for name, text in (("race.py", RACE), ("race.toml", TOML)):
         (tmp_path / name).write_text(textwrap.dedent(text))
@@ -62,7 +43,7 @@ def test_python_and_toml_describe_the_same_race(run, tmp_path):
     assert run("race", tmp_path / "race.toml", "--out", out, "--resume", "--quiet").status == 0
 
 
-def test_reproduce_small(run, tmp_path, monkeypatch):
+def test_reproduce_small(tmp_path, monkeypatch):
     monkeypatch.setitem(
         paper.PROBLEMS, "paper", lambda key: cx.problems.matrix_completion(key, rows=4, cols=3, observed=5)
     )
@@ -84,7 +65,7 @@ def test_the_papers_learners_are_all_there():
     assert float(paper.slopes()["Algorithm 2 (PDMFW)"].violation) == 0.75
 
 
-def test_theory_prints_bounds_and_where_they_begin_to_say_something(run):
+def test_theory_prints_bounds_and_where_they_begin_to_say_something():
     answer = run("theory", "--learners", "Algorithm 1 + OGD (projected)", "--horizons", "1000")
     known = {"diameter": 1.0, "lipschitz": 1.0, "constraint_bound": 1.0}
     method = guarantees.methods(smoothness=1.0, dimension=10, **known)["Algorithm 1 + OGD (projected)"]
@@ -95,7 +76,7 @@ def test_theory_prints_bounds_and_where_they_begin_to_say_something(run):
     assert f"({method.bounds(1000).violation:.3g})" in answer.out.replace("\n", "")
 
 
-def test_list_has_everything(run):
+def test_list_has_everything():
     parts = catalogue.catalogue()
     for kind, module in (
         ("domains", cx.domains),
@@ -129,12 +110,12 @@ def test_list_has_everything(run):
         ("syntax.py", "def", ["SyntaxError"]),
     ],
 )
-def test_bad_files_are_refused(run, tmp_path, name, text, parts):
+def test_bad_files_are_refused(tmp_path, name, text, parts):
     (tmp_path / name).write_text(text)
     refused(run("race", tmp_path / name, "--out", tmp_path / "out"), *parts)
 
 
-def test_bad_words_are_refused(run, tmp_path):
+def test_bad_words_are_refused(tmp_path):
     refused(run("race", tmp_path / "none.py"), "there is no file")
     refused(
         run("reproduce", "--learners", "Algoritm 1 + OCG", "--out", tmp_path / "a"), "did you mean 'Algorithm 1 + OCG'?"
@@ -148,7 +129,7 @@ def test_bad_words_are_refused(run, tmp_path):
 
 
 @pytest.mark.parametrize("line", ["raise cx.ProblemError('no data today')", "return 1 / 0", "return 3"])
-def test_a_problem_that_raises_loses_nothing(run, tmp_path, line):
+def test_a_problem_that_raises_loses_nothing(tmp_path, line):
     (tmp_path / "race.py").write_text(RACE)
     assert run("race", tmp_path / "race.py", "--out", tmp_path / "out", "--quiet").status == 0
     before = sorted((tmp_path / "out" / "store").iterdir())
@@ -157,7 +138,7 @@ def test_a_problem_that_raises_loses_nothing(run, tmp_path, line):
     assert sorted((tmp_path / "out" / "store").iterdir()) == before
 
 
-def test_data_are_listed_and_fetched_on_request_only(run, tmp_path, monkeypatch):
+def test_data_are_listed_and_fetched_on_request_only(tmp_path, monkeypatch):
     monkeypatch.setenv("COCOAX_DATA", str(tmp_path))
     listed = run("data", "list")
     assert listed.status == 0 and all(word in listed.out for word in ("ml-100k", "not here", "shipped", "recbole"))

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import re
 import sys
 from types import SimpleNamespace
 
@@ -482,7 +483,9 @@ def test_a_negative_score_must_keep_half_of_the_best_rivals_gain(finished):
 def test_the_command_plays_and_writes_the_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(learners, "Auto", lambda: cx.learners.Blocks(cx.primal.OCG(), theta_scale=1e-3), raising=False)
     # as `finished` above, so that little is left to be compiled
+    (tmp_path / "mine.py").write_text("import cocoax as cx\nclass Still(cx.learners.Stay): pass\n")
     words = ["--problems", "quadratic; shortest path", "--horizons", "10,20,40", "--seeds", "3", "--quiet"]
+    words += ["--challenger", f"{tmp_path}/mine.py:Still"]
     monkeypatch.setattr(sys, "argv", ["cocoax", "race", "arena", *words, "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -490,18 +493,20 @@ def test_the_command_plays_and_writes_the_table(tmp_path, monkeypatch, capsys):
     assert not ended.value.code and (tmp_path / "report.html").exists()
     text = (tmp_path / "arena.md").read_text("utf-8")
     assert text in printed and "| shortest path | 40 |" in text and "cocoax race arena --problems" in text
+    assert [text.index(f"| problem | T | {name} |") for name in ("Still", "Auto")] == sorted(
+        found.start() for found in re.finditer(r"\| problem \| T", text)
+    )  # the challenger's table, then Auto's: both play, and neither is the other's rival
+    assert not re.findall(r"\| (?:Still|Auto) \|(?! start)", text)
     page = (tmp_path / "report.html").read_text()
     assert all(f"{name}, shortest path" in page for name, each in tuning.rivals(3).items() if "shortest path" in each)
 
 
-def test_nonsense_is_refused(tmp_path, monkeypatch, capsys):
+def test_nonsense_is_refused():
     with pytest.raises(cx.LabError, match="rivals were tuned on the seed 1000"):
         arena.arena_study(seeds=[5, 1000], challenger=cx.learners.Stay())
     with pytest.raises(cx.LabError, match="did you mean 'portfolio'"):
         arena.arena_study(names=["portfolios"], challenger=cx.learners.Stay())
     with pytest.raises(cx.LabError, match="'mine' must be one of"):
         Study({"simplex": problems.simplex}, {"mine": {"simplex": cx.primal.OCG()}}, [5])
-    monkeypatch.setattr(sys, "argv", ["cocoax", "race", "mine.py", "--seeds", "3"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2 and "are for `cocoax race arena`" in capsys.readouterr().err
+    with pytest.raises(cx.LabError, match="the arena has a learner 'Auto'; give yours another name"):
+        arena.arena_study(beside={"Auto": cx.learners.Stay()})

@@ -25,11 +25,3 @@ def numbers(text: str | None) -> list[int] | None:
     if not values or min(values) < 1:
         raise LabError(f"horizons must be whole numbers from 1 on, separated by commas, got {text!r}")
     return values
-
-
-def names(text: str | None) -> list[str] | None:
-    """Names of learners, separated by commas."""
-    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
-    if text is not None and not parts:
-        raise LabError("learners must be names separated by commas; leave --learners out for all")
-    return parts or None

@@ -10,20 +10,38 @@ from .console import show
 
 @app.command("list")
 def list_parts(
-    kind: Annotated[str | None, typer.Argument(help="domains, primals, duals, learners or problems.")] = None,
-    cite: Annotated[bool, typer.Option("--cite", help="BibTeX entries instead.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="domains, primals, duals, learners or problems; with --cite, of parts too."),
+    ] = None,
+    cite: Annotated[
+        bool, typer.Option("--cite", help="BibTeX entries instead; `cocoax list --cite OCG Auto`.")
+    ] = False,
 ):
     """Domains, primals, duals, learners and problems, with their cost a round and their guarantee."""
-    from ..lab.catalogue import COLUMNS, catalogue
-    from ..lab.names import closest
+    from ..lab.catalogue import COLUMNS, catalogue, kind_of
+    from ..lab.plain_math import plain
 
     parts = catalogue()
-    chosen = parts if kind is None else {closest(kind, parts, "kind"): parts[closest(kind, parts, "kind")]}
     if cite:
-        from ..learners.citations import CITATIONS
-
-        names = [entry.name for entries in chosen.values() for entry in entries]
-        print("\n\n".join(dict.fromkeys(CITATIONS[name] for name in names if name in CITATIONS)))
+        print("\n\n".join(_entries(names, parts)))
         return
-    for title, entries in chosen.items():
-        show(title, ["name", "what it is", *COLUMNS[title]], [list(entry) for entry in entries])
+    for kind in dict.fromkeys(kind_of(name) for name in names) if names else parts:
+        rows = [[entry.name, plain(entry.summary), *entry[2:]] for entry in parts[kind]]
+        show(kind, ["name", "what it is", *COLUMNS[kind]], rows)
+
+
+def _entries(names, parts) -> list[str]:
+    """BibTeX of some parts, or of all parts of some kinds, or of cocoax itself; of everything without names."""
+    from ..lab.names import resolve
+    from ..learners.citations import CITATIONS, OWN
+
+    known = {"cocoax": OWN, **CITATIONS}
+    kinds = {name: kind for kind in parts for name in (kind, kind.removesuffix("s"))}
+    found = []
+    for name in names or known:
+        if name in kinds:
+            found += [known[entry.name] for entry in parts[kinds[name]] if entry.name in known]
+        else:
+            found.append(known[resolve(name, known, "learner, primal or dual")])
+    return list(dict.fromkeys(found))

@@ -24,8 +24,18 @@ def race(
     problems: Annotated[
         str | None, typer.Option(help="In the arena: names, separated by semicolons; all by default.")
     ] = None,
-    horizons: Annotated[str | None, typer.Option(help="In the arena: numbers of rounds, as 100,300,1000.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="In the arena: how many; 10 by default.")] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Of a file: whole names or words of them as OCG, separated by commas.")
+    ] = None,
+    challenger: Annotated[
+        str | None, typer.Option(help="In the arena: FILE.py:NAME, your learner or primal, which plays beside Auto.")
+    ] = None,
+    horizons: Annotated[str | None, typer.Option(help="Numbers of rounds, as 100,300,1000.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many; 10 by default.")] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option("--allow-code", help='A TOML file may name parts of Python files beside it, as "mine:MomFW".'),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; out/race or out/arena by default.")] = None,
     resume: Resume = False,
     quiet: Quiet = False,
@@ -39,31 +49,38 @@ def race(
     """
     if str(file) in ("arena", "requests"):
         which, out = str(file), out or Path("out", file)
-        _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds)
+        if learners is not None or (challenger is not None and which != "arena"):
+            raise LabError("--learners is for files, and --challenger for `cocoax race arena`")
+        _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds, challenger)
         return
-    if (problems, horizons, seeds) != (None, None, None):
-        raise LabError(
-            "--problems, --horizons and --seeds are for `cocoax race arena` and requests; a file says them itself"
-        )
+    if (problems, challenger) != (None, None):
+        raise LabError("--problems and --challenger are for `cocoax race arena`; a file says its problems itself")
     out = out or Path("out/race")
     with begun(out, resume, workers, cluster) as client:
         from ..lab.files import study_from
 
-        finish(study_from(file, out), quiet, client, cluster, title=f"Race: {file.stem}")
+        options = {"horizons": numbers(horizons), "seeds": None if seeds is None else range(seeds)}
+        study = study_from(file, out, **options, learners=learners, allow_code=allow_code)
+        finish(study, quiet, client, cluster, title=f"Race: {file.stem}")
 
 
-def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds):
+def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds, challenger):
     with begun(out, resume, workers, cluster) as client:
         from ..lab.arena import requests, suite
         from ..lab.arena.ranking import markdown
+        from ..lab.code import learner_from
 
         make, first, table, title = {
             "arena": (suite.arena_study, suite.FIRST_SEED, markdown, "The arena"),
             "requests": (requests.requests_study, requests.FIRST_SEED, requests.requests_markdown, "Requests"),
         }[which]
         names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
-        study = make(out, seeds=range(first, first + (seeds or 10)), horizons=numbers(horizons), names=names)
+        mine = {} if challenger is None else dict([learner_from(challenger)])
+        options = {"beside": mine} if mine else {}
+        seeds = range(first, first + (seeds or 10))
+        study = make(out, seeds=seeds, horizons=numbers(horizons), names=names, **options)
         finish(study, quiet, client, cluster, title=title)
-    text = table(study, shlex.join(["cocoax", *sys.argv[1:]]))
+    command = shlex.join(["cocoax", *sys.argv[1:]])
+    text = "\n".join([*(table(study, command, name) for name in mine), table(study, command)])
     (out / f"{which}.md").write_text(text, "utf-8")
     print(f"\n{text}")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .app import app
-from .options import Cluster, Out, Quiet, Resume, Workers, names, numbers
+from .options import Cluster, Out, Quiet, Resume, Workers, numbers
 from .studies import begun, finish
 
 
@@ -15,7 +15,9 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="5 instances, 3 horizons.")] = False,
     instances: Annotated[int | None, typer.Option(min=1, help="How many; 30 in the paper.")] = None,
     horizons: Annotated[str | None, typer.Option(help="Numbers of rounds, as 10,100,1000.")] = None,
-    learners: Annotated[str | None, typer.Option(help="Names, separated by commas; all by default.")] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Whole names or words of them as OCG, separated by commas.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the first instance.")] = 0,
     out: Out = Path("out/reproduce"),
     resume: Resume = False,
@@ -31,7 +33,7 @@ def reproduce(
             out,
             instances=instances or (5 if quick else 30),
             horizons=numbers(horizons),
-            names=names(learners),
+            names=learners,
             seed=seed,
             quick=quick,
         )

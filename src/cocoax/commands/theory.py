@@ -8,7 +8,7 @@ import typer
 from ..errors import LabError
 from .app import app
 from .console import show
-from .options import names, numbers
+from .options import numbers
 
 
 @app.command()
@@ -23,7 +23,9 @@ def theory(
         typer.Option(min=0, max=0.5, help="Trades regret for violation, as far as a theorem allows."),
     ] = 0.0,
     horizons: Annotated[str, typer.Option(help="Numbers of rounds.")] = "1000,1000000",
-    learners: Annotated[str | None, typer.Option(help="Methods, separated by commas; all by default.")] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Methods, whole names or words of them as OCG, separated by commas.")
+    ] = None,
 ):
     """Rates and bounds for these constants, and the horizon from which each bound is not vacuous."""
     from ..lab import guarantees
@@ -32,7 +34,7 @@ def theory(
         raise LabError("diameter, lipschitz, smoothness and bound must be positive and finite")
     sizes = {"diameter": diameter, "lipschitz": lipschitz, "constraint_bound": bound}
     methods = guarantees.methods(smoothness=smoothness, dimension=dimension, beta=beta, **sizes)
-    methods = guarantees.pick(methods, names(learners))
+    methods = guarantees.pick(methods, learners)
     at = numbers(horizons) or [1000]
     columns = ["method", "regret rate", "violation rate", *(f"regret, T={T:g}" for T in at)]
     columns += [*(f"violation, T={T:g}" for T in at), "regret useful from", "violation useful from"]

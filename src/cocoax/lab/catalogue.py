@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from .. import domains, dual, learners, primal, problems
 from ..core.facts import offered
+from .names import closest
 
 COLUMNS = {
     "domains": ("LMO", "runs"),
@@ -29,6 +30,12 @@ def catalogue() -> dict[str, list[Entry]]:
         kind: [Entry(name, _summary(part), *part.facts.columns()) for name, part in offered(package).items()]
         for kind, package in _PACKAGES.items()
     }
+
+
+def kind_of(name: str) -> str:
+    """The kind that a user names, in the singular or the plural."""
+    plural = name if name.endswith("s") else f"{name}s"
+    return plural if plural in _PACKAGES else closest(name, _PACKAGES, "kind")
 
 
 def markdown(kind: str) -> str:

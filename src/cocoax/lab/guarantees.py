@@ -1,13 +1,13 @@
 """What the theorems promise, as a table, and from which horizon on they promise anything."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 from .. import learners, primal, theory
 from ..core.facts import offered
 from ..domains import AbstractDomain
-from .names import closest
+from .names import select
 
 _LARGEST = 10**15
 
@@ -114,8 +114,6 @@ def useful_from(method: Method, slope, which: str) -> int | None:
     return first
 
 
-def pick(methods: dict[str, Method], names) -> dict[str, Method]:
-    """The methods with these names; all without names."""
-    if not names:
-        return methods
-    return {name: methods[closest(name, methods, "method")] for name in names}
+def pick(methods: dict[str, Method], names: str | Sequence[str] | None) -> dict[str, Method]:
+    """The methods that a text names, whole or short, separated by commas; all without one."""
+    return {name: methods[name] for name in select(names, methods, "method") or methods}

@@ -1,12 +1,15 @@
-"""Names that users type."""
+"""Names that users type: whole, short, or several in one text."""
 
 import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import LabError
 
 
-def closest(name: str, names, what: str) -> str:
+def closest(name: str, names: Iterable[str], what: str) -> str:
     """The name, if it is one of `names`; otherwise an error that suggests the nearest one."""
+    names = list(names)
     if name in names:
         return name
     by_lower_case = {other.lower(): other for other in names}
@@ -14,3 +17,62 @@ def closest(name: str, names, what: str) -> str:
     near = near or difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.4)
     hint = f"did you mean {by_lower_case[near[0]]!r}?" if near else f"known are {', '.join(map(repr, names))}"
     raise LabError(f"there is no {what} {name!r}; {hint}")
+
+
+def resolve(name: str, names: Iterable[str], what: str, classes: Mapping[str, str] | None = None) -> str:
+    """One of `names`, by all of it or by one of its words; `classes` are names by their class.
+
+    Words count in any case and without hyphens. Of several names with the word, the one that ends with it is meant.
+
+    >>> methods = ["Algorithm 1 + OCG", "Algorithm 1 + OCG (scaled)", "Algorithm 2 (PDMFW, ball)", "PD-OGD (projected)"]
+    >>> [resolve(short, methods, "method") for short in ("ocg", "PDMFW", "PDOGD")]
+    ['Algorithm 1 + OCG', 'Algorithm 2 (PDMFW, ball)', 'PD-OGD (projected)']
+    """
+    names = list(names)
+    same = [other for other in names if _plain(other) == _plain(name)]
+    having = [other for other in names if _plain(name) in map(_plain, re.split(r"[\s(),;+]+", other))]
+    ending = [other for other in having if _plain(other).endswith(f" {_plain(name)}")]
+    of_class = [other for kind, other in (classes or {}).items() if _plain(kind) == _plain(name)]
+    for found in ([name] if name in names else [], same, ending, of_class, having):
+        if len(found) == 1:
+            return found[0]
+    if having:
+        raise LabError(f"{name!r} could be {' or '.join(map(repr, having))}; write more of the {what}'s name")
+    return closest(name, names, what)
+
+
+def select(
+    text: str | Sequence[str] | None, names: Iterable[str], what: str, classes: Mapping[str, str] | None = None
+) -> list[str] | None:
+    """The names in a text, separated by commas or semicolons, which names may contain too; None for no text.
+
+    A list of names is taken as it is.
+
+    >>> select("A, tuned, B", ["A, tuned", "B", "C"], "learner")
+    ['A, tuned', 'B']
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return [resolve(name, names, what, classes) for name in text]
+    names, parts, found = list(names), re.split(r"([,;])", text), []
+    while parts:
+        ends = range(len(parts) - (len(parts) + 1) % 2, 0, -2)
+        whole = next((end for end in ends if _plain("".join(parts[:end])) in map(_plain, names)), None)
+        end = whole or next((end for end in reversed(ends) if _is_closed("".join(parts[:end]))), 1)
+        typed = "".join(parts[:end]).strip()
+        if typed:
+            found.append(resolve(typed, names, what, classes))
+        parts = parts[end + 1 :]
+    if not found:
+        raise LabError(f"name at least one {what}, separated by commas; leave the option out for all")
+    return list(dict.fromkeys(found))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("-", "").split())
+
+
+def _is_closed(text: str) -> bool:
+    """Whether every bracket is closed."""
+    return text.count("(") <= text.count(")")

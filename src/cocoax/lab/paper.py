@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .. import dual, learners, primal, theory
 from ..problems import matrix_completion
-from .names import closest
+from .files import chosen
 from .study import Study
 
 HORIZONS = [*range(10, 100, 10), *range(100, 1001, 100)]
@@ -64,9 +64,8 @@ def slopes() -> dict[str, theory.Rates]:
 
 
 def reproduction(out: Path | str, *, instances=30, horizons=None, names=None, seed=0, quick=False) -> Study:
-    """The study behind `cocoax reproduce`."""
-    everyone = paper_learners() | rivals()
-    chosen = everyone if names is None else {name: everyone[closest(name, everyone, "learner")] for name in names}
+    """The study behind `cocoax reproduce`; `names` are those of learners, whole or short, separated by commas."""
+    learners = chosen(names, paper_learners() | rivals())
     horizons = horizons or (QUICK_HORIZONS if quick else None)
     by_problem = {"paper": horizons or HORIZONS, "binding": horizons or BINDING_HORIZONS}
-    return Study(PROBLEMS, chosen, by_problem, seeds=range(seed, seed + instances), out=out)
+    return Study(PROBLEMS, learners, by_problem, seeds=range(seed, seed + instances), out=out)

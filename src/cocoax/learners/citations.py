@@ -24,6 +24,9 @@ def _bibtex(name, part) -> str:
     return "\n\n".join(_ENTRIES[key] for key in part.facts.cites)
 
 
+OWN = _ENTRIES["cocoax"]
+"""Of cocoax itself."""
+
 CITATIONS: dict[str, str] = {
     name: _bibtex(name, part) for package in (learners, primal, dual) for name, part in offered(package).items()
 }

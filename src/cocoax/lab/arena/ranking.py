@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from ..study import Study
 
 START = "play the start"
+TUNED = ", tuned"  # ends the names of rivals
 WORSE = 1.05  # times the start's score: no learner may exceed it
 FACTOR = 2.0  # times the best rival's score
 SHARE = 0.9  # of the problems on which the challenger must stay within the factor
 
 
-def standings(study: "Study") -> pl.DataFrame:
-    """One row a problem, by mean scores over the seeds; the challenger is the study's first learner.
+def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
+    """One row a problem, by mean scores over the seeds; the challenger is the study's first learner, if none is named.
 
     A game that goes bad (a round that is not finite) has an infinite score.
 
@@ -41,7 +42,7 @@ def standings(study: "Study") -> pl.DataFrame:
     - `within`: its score is at most twice the best rival's; half of it, where that is negative.
     """
     table = _with_bad_ones(study.table())
-    challenger = next(iter(study.learners))
+    challenger = challenger or next(iter(study.learners))
     slopes = statistics.slopes(study.table(), figures=("score",)).filter(pl.col("learner") == challenger)
     figures = pl.col("score", "regret", "violation").mean()
     means = table.group_by("problem", "learner", "horizon", maintain_order=True).agg(figures)
@@ -52,7 +53,7 @@ def standings(study: "Study") -> pl.DataFrame:
         if not mine:
             raise LabError(f"{challenger} could not play {problem!r}; the report says why")
         at = TUNED_HORIZON if TUNED_HORIZON in mine else max(mine)
-        others = here.filter((pl.col("horizon") == at) & ~pl.col("learner").is_in([challenger, START])).sort("score")
+        others = here.filter((pl.col("horizon") == at) & pl.col("learner").str.ends_with(TUNED)).sort("score")
         others = others.filter(pl.col("score").is_finite())
         own = here.filter((pl.col("horizon") == at) & (pl.col("learner") == challenger)).row(0, named=True)
         none = {"learner": None, "score": math.nan, "regret": math.nan, "violation": math.nan}
@@ -86,13 +87,14 @@ def standings(study: "Study") -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides={"rival": pl.String, "within": pl.Boolean})
 
 
-def markdown(study: "Study", command: str) -> str:
+def markdown(study: "Study", command: str, challenger: str | None = None) -> str:
     """The standings as a table, with the counts of problems that meet each demand."""
-    rows, challenger = standings(study), next(iter(study.learners))
+    challenger = challenger or next(iter(study.learners))
+    rows = standings(study, challenger)
     header = f"| problem | T | {challenger} | start | best rival, tuned on other seeds | its score | ratio | slope |"
     lines = [header, "|---|---|---|---|---|---|---|---|"]
     for row in rows.iter_rows(named=True):
-        rival = "none" if row["rival"] is None else row["rival"].removesuffix(", tuned")
+        rival = "none" if row["rival"] is None else row["rival"].removesuffix(TUNED)
         slope = "none" if math.isnan(row["slope"]) else f"{row['slope']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
         figures = [_parts(row, ""), f"{row['start']:.3g}"]
         other = [_parts(row, "rival_"), "none" if math.isnan(row["ratio"]) else f"{row['ratio']:.2g}"]

@@ -1,6 +1,6 @@
 """The arena as a study: an untuned learner, the start, and rivals that were tuned by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ... import learners
@@ -25,6 +25,7 @@ def arena_study(
     horizons: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
     challenger: AbstractLearner | None = None,
+    beside: Mapping[str, AbstractLearner] | None = None,
 ) -> Study:
     """The study behind `cocoax race arena`: `challenger`, the start, and on each problem the rivals tuned for it.
 
@@ -34,10 +35,14 @@ def arena_study(
     - `horizons`: instead of each problem's own.
     - `names`: of problems; all by default.
     - `challenger`: a learner; `learners.Auto()` by default.
+    - `beside`: more learners by name, which play beside it.
     """
     used = sorted(set(seeds) & set(tuning.SEEDS))
     if used:
         raise LabError(f"rivals were tuned on the seed {used[0]}; give seeds other than {tuning.SEEDS}")
+    taken = {"Auto", START, *tuning.rivals(RIVALS)} & set(beside or {})
+    if taken:
+        raise LabError(f"the arena has a learner {min(taken)!r}; give yours another name")
     chosen = list(ARENA) if names is None else [closest(name, ARENA, "problem of the arena") for name in names]
     first = learners.Auto() if challenger is None else challenger
     tuned = {
@@ -48,6 +53,7 @@ def arena_study(
         {name: ARENA[name] for name in chosen},
         {
             "Auto" if challenger is None else type(challenger).__name__: first,
+            **(beside or {}),
             START: learners.Stay(),
             **{family: by_problem for family, by_problem in tuned.items() if by_problem},
         },

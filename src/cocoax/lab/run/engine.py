@@ -23,11 +23,21 @@ def run(study: "Study", pool: Here, quiet: bool) -> None:
     """Play what is missing. Whatever ends this early, what was finished is stored."""
     missing = study.missing()
     lanes = len({(game.problem, game.learner) for game in missing})
-    with Reporter(sum(game.horizon for game in missing), lanes, quiet) as reporter:
+    to_compare = sum(horizon for _, horizon, _ in _comparators(study, missing))
+    with Reporter(sum(game.horizon for game in missing), lanes, quiet, to_compare) as reporter:
         running = _Run(study, pool, reporter, missing)
         with contextlib.closing(completed(pool, running.take, running.submit, running.gone)) as answers:
             for (task, failures), future in answers:
                 running.keep(future, task, failures)
+
+
+def _comparators(study: "Study", missing: list[Planned]) -> list[tuple[str, int, int]]:
+    """Problem, horizon and seed of the comparators that are not stored yet."""
+    wanted = dict.fromkeys((game.problem, game.horizon, game.seed) for game in missing)
+    stored = study.store.keys("comparator") if wanted else set()
+    problems = dict.fromkeys(problem for problem, _, _ in wanted)
+    keys = {name: study.comparator_keys(name, study.seeds, study.horizons[name]) for name in problems}
+    return [(problem, T, seed) for problem, T, seed in wanted if keys[problem][T][seed] not in stored]
 
 
 class _Run:
@@ -84,6 +94,9 @@ class _Run:
         keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
         if answer.batch is not None:
             self.study.store.append("game" if task.what == "play" else "comparator", answer.batch)
+        if task.what == "compare":
+            rounds = sum(T * len(by_seed) for T, by_seed in task.keys.items())
+            self.reporter.advance_comparators(rounds, answer.seconds)
         if task.what == "compare" and answer.batch is not None:
             self._add(task.part.playing(answer.batch.rows()))
         if task.what == "play" and answer.batch is None:

@@ -12,12 +12,13 @@ _SECONDS = 10  # between two lines of a log
 class Reporter:
     """Counts the batches that are done, and estimates the time left; a context manager.
 
-    A batch takes its rounds' time, and the first batch of a lane its compilation too: both are averages over what was
-    done so far, so that the estimate is sensible from the first batch on.
+    A batch takes its rounds' time, and the first batch of a lane its compilation too; comparators take theirs. All are
+    averages over what was done so far, so that the estimate is sensible from the first batch on.
     """
 
-    def __init__(self, rounds: float, lanes: int, quiet: bool = False):
+    def __init__(self, rounds: float, lanes: int, quiet: bool = False, compared: float = 0.0):
         self.rounds, self.lanes, self.quiet = max(rounds, 1e-9), lanes, quiet
+        self.to_compare, self.compared, self.comparing = compared, 0.0, 0.0  # rounds, rounds done, seconds
         self.done, self.played, self.batches, self.begun = 0.0, 0, 0, set()
         self.playing = self.other = 0.0  # seconds of all workers
         self.began = self.spoke = time.monotonic()
@@ -58,15 +59,20 @@ class Reporter:
         self.begun.add(lane)
         self.playing, self.other = self.playing + playing, self.other + seconds - playing
 
+    def advance_comparators(self, rounds: float, seconds: float):
+        """Comparators of so many rounds are known, which took so many seconds."""
+        self.compared, self.comparing = self.compared + rounds, self.comparing + seconds
+
     def _so_far(self):
         elapsed = max(time.monotonic() - self.began, 1e-9)
-        return f"{self.batches} batches, {self.played / elapsed:.3g} games a second, {self._left(elapsed)} left"
+        return f"{self.batches} batches, {self.played / elapsed:.3g} games a second, {self._left(elapsed)}"
 
     def _left(self, elapsed):
         if not self.done:
-            return "unknown time"
+            return "time left not known yet"
         work = (self.rounds - self.done) * self.playing / self.done
         work += (self.lanes - len(self.begun)) * self.other / len(self.begun)
-        at_a_time = max((self.playing + self.other) / elapsed, 1e-9)
+        work += max(self.to_compare - self.compared, 0) * self.comparing / max(self.compared, 1)
+        at_a_time = max((self.playing + self.other + self.comparing) / elapsed, 1e-9)
         seconds = work / at_a_time
-        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+        return f"{seconds:.0f} s left" if seconds < 120 else f"{seconds / 60:.0f} min left"

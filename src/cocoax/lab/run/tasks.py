@@ -90,18 +90,28 @@ class Part:
 
 
 def parts(study: "Study", missing: list[Planned], most_bytes: int) -> Iterator[Part]:
-    """The missing games by problem, and by as many instances as fit into memory."""
-    numbers = itertools.count()
-    for name in dict.fromkeys(game.problem for game in missing):
-        games, longest = [game for game in missing if game.problem == name], max(study.horizons[name])
-        bench = Workbench(name, study.sources[name], longest, study.tol)
-        bench.most = chunk_size(bench.draw(games[0].seed), longest, most_bytes)
+    """The missing games by problem, and by as many instances as fit into memory. All problems are built first."""
+    numbers, benches = itertools.count(), _checked(study, missing, most_bytes)
+    for name, bench in benches.items():
+        games = [game for game in missing if game.problem == name]
         for first in range(0, len(study.seeds), bench.most):
             chunk = set(study.seeds[first : first + bench.most])
             here = [game for game in games if game.seed in chunk]
             if here:
                 seeds, horizons = sorted({game.seed for game in here}), sorted({game.horizon for game in here})
                 yield Part(next(numbers), bench, here, study.comparator_keys(name, seeds, horizons), study.device)
+
+
+def _checked(study: "Study", missing: list[Planned], most_bytes: int) -> dict[str, Workbench]:
+    """Every problem, built once before the first game: one that fails would fail after hours otherwise."""
+    benches = {}
+    for game in missing:
+        if game.problem not in benches:
+            longest = max(study.horizons[game.problem])
+            bench = Workbench(game.problem, study.sources[game.problem], longest, study.tol)
+            most = chunk_size(bench.draw(game.seed), longest, most_bytes)
+            benches[game.problem] = Workbench(game.problem, bench.source, longest, study.tol, most)  # which forgets it
+    return benches
 
 
 def _by_lane(games: list[Planned]) -> dict[tuple[str, tuple[int, ...]], Keys]:

@@ -1,0 +1,57 @@
+"""Parts from a user's own Python file, such as "mine.py:MomFW"."""
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+from .. import dual, learners
+from ..errors import CocoaxError, LabError
+from ..learners.base import AbstractLearner
+from ..primal.base import AbstractPrimal
+from .names import closest
+
+
+def names_in(path: Path) -> dict[str, Any]:
+    """What a Python file defines. It is run as `python FILE` would run it."""
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        return runpy.run_path(str(path))
+    except CocoaxError as error:
+        raise LabError(f"{path}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise LabError(f"{path} raised {type(error).__name__}: {error}; mend it and run again") from error
+
+
+def part_from(text: str, folder: Path = Path()) -> Any:
+    """What "mine.py:MomFW" or "mine:MomFW" names, in a folder."""
+    file, _, name = text.rpartition(":")
+    path = folder / (file if file.endswith(".py") else f"{file}.py")
+    if not file or not path.is_file():
+        raise LabError(f"there is no file {path}; name a part as FILE.py:NAME, got {text!r}")
+    names = {key: part for key, part in names_in(path).items() if not key.startswith("_")}
+    return names[closest(name, names, f"name in {path}")]
+
+
+def learner_from(text: str) -> tuple[str, AbstractLearner]:
+    """A learner of the user's own, and its name. Of a class, one with default arguments; a primal gets a dual."""
+    part = part_from(text)
+    return text.rpartition(":")[2], as_learner(_made(part, text), text)
+
+
+def as_learner(part: Any, text: str) -> AbstractLearner:
+    """A primal plays with the dual of `Auto`'s kind, which needs no constants."""
+    if isinstance(part, AbstractPrimal):
+        return learners.PrimalDual(part, dual.RobustPI())
+    if not isinstance(part, AbstractLearner):
+        raise LabError(f"{text} must be a learner or a primal, or a class of them, got {type(part).__name__}")
+    return part
+
+
+def _made(part, text):
+    if not isinstance(part, type):
+        return part
+    try:
+        return part()
+    except Exception as error:  # a user's class can raise anything
+        raise LabError(f"{text} needs arguments ({error}); name an object, as mine = {part.__name__}(...)") from None
