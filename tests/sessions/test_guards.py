@@ -249,6 +249,7 @@ def _explosive_constraint(x, r):
 
 
 @pytest.mark.parametrize("name", [tools.RANDOM, "Auto", "DPP"])
+@pytest.mark.filterwarnings("ignore:played= is not a point")
 def test_a_loss_that_explodes_is_refused(tmp_path, name):
     regularity = [cx.Regularity(2.0, 1.0, 2.0, norm=norm) for norm in (2, np.inf)]
     domain = cx.domains.Box([0.0], [1.0])

@@ -115,7 +115,7 @@ def test_history_is_the_table_of_the_game(path, name):
             assert history[column].dtype.kind == table[column].dtype.kind
             assert np.array_equal(history[column], table[column]), column
         summary = session.summary()
-    assert summary["rounds"] == 30 and summary["learner"] == type(tools.learner(name)).__name__
+    assert summary["rounds"] == 30 and summary["learner"] == tools.learner(name).known_as
     assert summary["loss"] == pytest.approx(table["loss"].sum(), rel=1e-14)
     assert summary["violation"] == pytest.approx({"constraint": table["constraint_violation"][-1]}, rel=1e-12)
     assert summary["hard_violation"] == pytest.approx({"constraint": table["constraint_hard_violation"][-1]}, rel=1e-12)

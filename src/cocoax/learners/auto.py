@@ -119,6 +119,10 @@ class TrackedPI2(AbstractLearner):
         self.like = None if like is None else shapes(like)
 
     @property
+    def known_as(self):
+        return "Auto" if type(self) is Auto else super().known_as
+
+    @property
     def factored(self):
         return self.replays == 0
 

@@ -123,6 +123,11 @@ class AbstractLearner(eqx.Module):
         """
 
     @property
+    def known_as(self) -> str:
+        """The name that users give it."""
+        return type(self).__name__
+
+    @property
     def reserves(self) -> bool:
         """Whether `reserve` does something."""
         return False

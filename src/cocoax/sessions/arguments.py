@@ -1,13 +1,16 @@
 """Checks of the arguments of sessions."""
 
 import os
+import warnings
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
 from ..core import check
-from ..errors import ProblemError, SessionError
+from ..domains.base import AbstractDomain, Point
+from ..errors import DomainError, ProblemError, SessionError, SessionWarning
 from ..games.state import begin, checked_start, checked_state
 from ..learners.base import Horizon
 from ..problem.rounds import as_rounds, number_of_rounds
@@ -86,6 +89,48 @@ def checked_ticket(ticket, what: str = "a ticket") -> str:
 
 def checked_campaign(name) -> str:
     return checked_ticket(name, "the name of a campaign")
+
+
+def checked_label(label: Any) -> str | None:
+    """A label as text: a text, or a date."""
+    text = label.isoformat() if hasattr(label, "isoformat") else label
+    if label is None or (isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()):
+        return text
+    raise SessionError(
+        f"a label is a date, or a text of 1 to {LONGEST_NAME} printable characters, got {packing.short(label)}"
+    )
+
+
+def checked_labels(labels: Any, count: int) -> list:
+    """One label for each round."""
+    if labels is None:
+        return [None] * count
+    if isinstance(labels, str) or not hasattr(labels, "__len__") or len(labels) != count:
+        raise SessionError(f"labels must be {count} texts or dates, one for each round")
+    return [checked_label(label) for label in labels]
+
+
+_OUTSIDE = 1e-4  # of the size of the set, as for a start
+
+
+def warn_if_outside(domain: AbstractDomain, played: Point):
+    """Warn if what was played is not in the set: it happened, so it counts, but no guarantee covers it."""
+    try:
+        inside = bool(_contains(domain, played))
+    except DomainError:  # a domain need not be able to tell
+        return
+    if not inside:
+        warnings.warn(
+            "played= is not a point of the domain: the round counts, but no guarantee covers it; give what was really "
+            "played, in the units of a decision, or make the domain larger",
+            SessionWarning,
+            stacklevel=5,
+        )
+
+
+@jax.jit
+def _contains(domain, point):
+    return domain.contains(point, _OUTSIDE)
 
 
 def to_numpy(x):

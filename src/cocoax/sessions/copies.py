@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import CocoaxError, SessionError
 from ..learners.base import Outcome
 from . import blame, outcomes, packing
+from .outcomes import LONGEST_REMARKS, Remarks
 from .schema import RoundSchema
 from .step import compiled_decision, compiled_reservation, compiled_step
 from .storage.database import Damaged, checksum
@@ -114,9 +115,16 @@ class LearnerCopies:
         self._reserved = None
         return ticket
 
-    def observe(self, name: str | None, round, played) -> tuple[Outcome, bytes]:
-        """Learn from a round; returns its outcome, and that as a journal stores it. A refused round changes nothing."""
+    def observe(
+        self, name: str | None, round, played, label: str | None = None, keep_decision: bool = False
+    ) -> tuple[Outcome, bytes]:
+        """Learn from a round; returns its outcome, and that as a journal stores it, with the label and, if it is to be
+        kept, the decision. A refused round changes nothing."""
         which = 0 if name is None else self.tickets[name].which
+        remarks = Remarks(label)
+        if keep_decision:
+            decision, other = packing.pack(self._decided(name, round)), None if played is None else packing.pack(played)
+            remarks = Remarks(label, decision, other)
         if name is not None and played is None:
             ticket = self.tickets[name]
             if self.problem.has_requests or ticket.version != self.versions[which]:
@@ -139,7 +147,13 @@ class LearnerCopies:
         self.totals.add(outcome)
         if name is not None:
             self._drop(name)
-        return outcome, numbers.tobytes()
+        return outcome, outcomes.remarked(numbers.tobytes(), remarks)
+
+    def _decided(self, name, round):
+        """The decision of this round."""
+        if name is not None:
+            return self.tickets[name].decision
+        return self._decision_for(0, self.problem.request_of(round)) if self.problem.has_requests else self.decisions[0]
 
     def check_horizon(self):
         """Raise if a copy with a horizon has no rounds left."""
@@ -167,8 +181,9 @@ class LearnerCopies:
         self._give_up(name)
         return Event(SKIPPED, name, None, None, None)
 
-    def play(self, schema: RoundSchema | None, event: Event) -> bytes | None:
-        """Play a stored event again; returns its outcome as a journal stores it."""
+    def play(self, schema: RoundSchema | None, event: Event, *, keep_decisions: bool = False) -> bytes | None:
+        """Play a stored event again; returns its outcome as a journal stores it, with decisions if it had them or they
+        are to be kept from now on."""
         if event.kind != DECIDED and event.ticket is not None and event.ticket not in self.tickets:
             raise Damaged("a ticket that was never given")
         if event.kind == DECIDED and event.ticket is not None:
@@ -179,11 +194,12 @@ class LearnerCopies:
         if event.kind != OBSERVED or event.round is None or schema is None:
             raise Damaged("a round that is missing")
         try:
-            round = schema.unpack(event.round)
+            round, remarks = schema.unpack(event.round), outcomes.split(event.outcome or b"")[1]
             played = None if event.played is None else packing.unpack_like(self.decisions[0], event.played)
         except ValueError:
             raise Damaged("a round of another size") from None
-        return self.observe(event.ticket, round, played)[1]
+        keep = keep_decisions or remarks.decision is not None
+        return self.observe(event.ticket, round, played, remarks.label, keep)[1]
 
     def _request_of(self, event):
         if not self.problem.has_requests:
@@ -199,7 +215,7 @@ class LearnerCopies:
         """The largest size of one field of an event, in bytes."""
         outcome = np.float64().nbytes * outcomes.width(self.constraints)
         data = max(0 if one is None else one.size for one in (schema, self.request_schema))
-        return max(data, packing.size_like(self.decisions[0]), outcome)
+        return max(data, outcome + LONGEST_REMARKS + 2 * packing.size_like(self.decisions[0]))
 
     @property
     def longest_notes(self) -> int:

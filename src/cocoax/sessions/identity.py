@@ -67,6 +67,8 @@ def _names(part) -> str:
 
 def _name(part) -> str:
     part = part.function if isinstance(part, WithPrevious) else part
+    if isinstance(part, AbstractLearner):
+        return part.known_as
     if isinstance(part, jax.tree_util.Partial):
         return getattr(part.func, "__qualname__", type(part.func).__name__)
     return type(part).__name__ if isinstance(part, eqx.Module) else getattr(part, "__qualname__", type(part).__name__)
@@ -108,9 +110,10 @@ def compare(recorded: dict, current: dict, path, *, any_version: bool = False):
         which = (1 if has_names else 3) + (0 if same_python else 1)
         if before[which] == now[which]:
             continue
-        if before[0] != now[0]:
+        called = "Auto" if before[0] == "TrackedPI2" else before[0]  # as earlier versions called it
+        if called != now[0]:
             raise SessionError(
-                f"{path} was recorded with the {name} {before[0]}, this is {now[0]}; open it with that, {deliberate}"
+                f"{path} was recorded with the {name} {called}, this is {now[0]}; open it with that, {deliberate}"
             )
         raise SessionError(
             f"{path} was recorded with another {name} of the same name, {now[0]}: its numbers or its code have "

@@ -1,6 +1,7 @@
-"""The outcome of a round as one array of numbers, whose order only this file knows. Journals store it."""
+"""The outcome of a round as journals store it: numbers, whose order only this file knows, and remarks."""
 
-from typing import Any
+import struct
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -39,3 +40,45 @@ def unpacked(numbers: Any, constraints: int) -> Outcome:
     loss, lmo_calls, gradient_calls, finite = (x.item() for x in scalars) if numbers.ndim == 1 else scalars
     values, multiplier = numbers[..., 1 : 1 + constraints], numbers[..., 1 + constraints : both]
     return Outcome(loss, values, multiplier, lmo_calls, gradient_calls, finite)
+
+
+class Remarks(NamedTuple):
+    """What a session keeps of a round beside its numbers, if it was asked to."""
+
+    label: str | None = None  # of the user's
+    decision: bytes | None = None
+    played: bytes | None = None  # if that was another point
+
+
+_END = (
+    b"note"  # numbers never end like this: as the end of a float64 it is at least 1e180, and they end with a checksum
+)
+_LENGTHS = struct.Struct("<iii")  # -1 for what is not there
+LONGEST_REMARKS = 1 << 10  # bytes beside those of the two points
+
+
+def remarked(numbers: bytes, remarks: Remarks) -> bytes:
+    """Numbers with remarks behind them."""
+    label = None if remarks.label is None else remarks.label.encode()
+    parts = label, remarks.decision, remarks.played
+    if parts == (None, None, None):
+        return numbers
+    lengths = [-1 if part is None else len(part) for part in parts]
+    return b"".join([numbers, *(part for part in parts if part is not None), _LENGTHS.pack(*lengths), _END])
+
+
+def split(data: bytes) -> tuple[np.ndarray, Remarks]:
+    """The inverse of `remarked`; ValueError if it is not what that gives."""
+    if not data.endswith(_END):
+        return np.frombuffer(data), Remarks()
+    at = len(data) - len(_END) - _LENGTHS.size
+    if at < 0:
+        raise ValueError("too short")
+    parts: list[bytes | None] = []
+    for length in reversed(_LENGTHS.unpack_from(data, at)):
+        if not -1 <= length <= at:
+            raise ValueError("a wrong length")
+        parts.append(None if length < 0 else data[at - length : at])
+        at -= max(length, 0)
+    played, decision, label = parts
+    return np.frombuffer(data[:at]), Remarks(None if label is None else label.decode(), decision, played)

@@ -68,7 +68,7 @@ def _replay(old, acknowledged, session_class, source, problem, learner, path, op
     try:
         if session.rounds or session.pending:
             raise SessionError(f"{path} is a session already; replay into a new file")
-        _play_all(old, schema, session._durable, source)
+        _play_all(old, schema, session, source)
         session._durable.complete(REPLAYING)
     except BaseException:
         _discard(session)
@@ -107,14 +107,15 @@ def _check_copies(settings, problem, path):
         raise Damaged("its settings")
 
 
-def _play_all(old, schema, durable, source):
+def _play_all(old, schema, session, source):
+    durable, keep_decisions = session._durable, session._keeps_decisions
     requests = recorded_schema(old, "request")
     events = _readable(old, max(durable.copies.largest_field(one) for one in (schema, requests)), source)
     start = last_print = time.monotonic()
     while batch := list(itertools.islice(events, _BATCH)):
         copies = durable.copies.copy()
         copies.request_schema = requests
-        durable.commit(copies, [_play_again(copies, event, schema) for event in batch], schema)
+        durable.commit(copies, [_play_again(copies, event, schema, keep_decisions) for event in batch], schema)
         if time.monotonic() - last_print > 2:
             last_print = time.monotonic()
             print(f"{old.last:,} events replayed in {last_print - start:.0f} s", file=sys.stderr, flush=True)
@@ -127,11 +128,11 @@ def _readable(old, size, source):
         warn(f"{source} is damaged at {damage}: what comes after was not replayed")
 
 
-def _play_again(copies, event, schema) -> Event:
+def _play_again(copies, event, schema, keep_decisions) -> Event:
     is_data = event.kind == OBSERVED or (event.kind == DECIDED and copies.problem.has_requests)
     if is_data and event.round is None:
         raise SessionError(_FORGOTTEN)
     try:
-        return event._replace(outcome=copies.play(schema, event))
+        return event._replace(outcome=copies.play(schema, event, keep_decisions=keep_decisions))
     except CocoaxError as error:
         raise SessionError(f"round {copies.totals.rounds} cannot be replayed: {error}") from None

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -17,11 +18,21 @@ from ..games.movement import as_played
 from ..learners.base import AbstractLearner, Outcome
 from ..problem.problem import Problem, Round
 from . import packing, tickets
-from .arguments import as_file, first_states, late_settings, list_of_rounds, one_copy, to_numpy
+from .arguments import (
+    as_file,
+    checked_label,
+    checked_labels,
+    first_states,
+    late_settings,
+    list_of_rounds,
+    one_copy,
+    to_numpy,
+    warn_if_outside,
+)
 from .copies import LearnerCopies
 from .durable import DurableState
 from .guard import Guard
-from .history import game_of, regret_of, rows_of
+from .history import game_of, regret_of, rows_of, table_of
 from .identity import signature
 from .replay import replay
 from .requests import cast_request, check_same, whole_round
@@ -49,6 +60,7 @@ class Session(Stored):
       With fewer copies, each learns from more rounds, with gradients at its decision of that time, without a proof.
     - `expires`: a ticket expires when this many were given after it; by default never.
     - `keep_rounds`: keep all rounds, which `regret` and `replay` need; or only those since the last snapshot.
+    - `keep_decisions`: keep the decision of every round from now on, and what was played, for `history`.
     - `snapshot_every`: the number of events between snapshots, which is the most that opening after a crash replays.
     - `certify`: keep what `certificate` needs, in the state of the learner.
     - `other_rounding`: go on from the newest snapshot although another version of cocoax or JAX, or another machine,
@@ -84,6 +96,7 @@ class Session(Stored):
         copies: int | None = None,
         expires: int | None = None,
         keep_rounds: bool = True,
+        keep_decisions: bool = False,
         snapshot_every: int = 256,
         certify: bool = False,
         other_rounding: bool = False,
@@ -102,12 +115,17 @@ class Session(Stored):
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if not isinstance(keep_rounds, bool):
             raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
+        if not isinstance(keep_decisions, bool):
+            raise SessionError(f"keep_decisions must be True or False, got {check.described(keep_decisions)}")
+        if keep_decisions and tree.is_element(problem.domain.start()):
+            raise SessionError("factored matrices have no columns; leave out keep_decisions=")
         if key is None and self.path is not None and self.path.exists():
             key = jax.random.key(0)  # only its dtype matters
         states = first_states(problem, learner, key, state, horizon, start, settings["copies"])
         copies_of_learner = LearnerCopies(problem, learner, states, settings["pending"], settings["expires"])
         identity = signature(problem, learner, states, settings)
         self._guard = Guard()
+        self._keeps_decisions = keep_decisions
         self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
         self._durable = DurableState(
             self.path, copies_of_learner, identity, every, keep_rounds, self._mark, other_rounding
@@ -189,37 +207,43 @@ class Session(Stored):
                 check_same(self._copies, name, request)
             return to_numpy(self._copies.tickets[name].decision)
 
-    def observe(self, round: Round = None, played: Point | None = None, *, ticket: str | None = None) -> Outcome:
+    def observe(
+        self, round: Round = None, played: Point | None = None, *, ticket: str | None = None, label: Any = None
+    ) -> Outcome:
         """Learn from a round; returns its outcome when the round is durable.
 
         The fields of a request that was decided may be left out of `round`; and `round` too, if the request said it
         all. A round whose request was not decided is observed as if it was. `played` is the decision that was really
-        played, if that was another one. A refused round changes nothing.
+        played, if that was another one; a point outside the domain counts, with a `SessionWarning`. `label`, a text or
+        a date, is kept for `history`. A refused round changes nothing.
         """
         with self._guard.alone(self):
-            return self._observe([(round, played, ticket)], "round")[0]
+            return self._observe([(round, played, ticket, checked_label(label))], "round")[0]
 
-    def observe_many(self, rounds: Any) -> list[Outcome]:
-        """Learn from several rounds, oldest first, a list or a PyTree with a leading axis: from all, or none and raise.
+    def observe_many(self, rounds: Any, *, labels: Any = None) -> list[Outcome]:
+        """Learn from several rounds, oldest first: from all, or none and raise.
 
+        `rounds` are a list, a frame of pandas or polars, or a PyTree with a leading axis; `labels` are one for each.
         The same as `observe` for each, with one write to the disk. Not for late feedback.
         """
         with self._guard.alone(self):
             if self._copies.pending:
                 raise SessionError("late rounds come one by one; give each to observe, with its ticket=")
-            return self._observe([(round, None, None) for round in list_of_rounds(rounds)], "round {}")
+            listed = list_of_rounds(rounds)
+            labels = checked_labels(labels, len(listed))
+            return self._observe([(round, None, None, label) for round, label in zip(listed, labels)], "round {}")
 
     def _observe(self, observations, name):
         """Learn on a copy first; then store the events; only then the copy counts."""
         self._durable.check_usable()
         schema = self._durable.schema
         copies, events, outcomes = self._copies.copy(), [], []
-        for number, (round, played, ticket) in enumerate(observations):
+        for number, (round, played, ticket, label) in enumerate(observations):
             tickets.check_pending(self._durable, copies, ticket)
             ticket = OPEN if OPEN in copies.tickets else ticket
             schema, round = whole_round(copies, schema, ticket, round, name.format(number))
             played = None if played is None else self._as_decision(played)
-            outcome, outcome_data = copies.observe(ticket, round, played)
+            outcome, outcome_data = copies.observe(ticket, round, played, label, self._keeps_decisions)
             round_data = packing.pack(round) if self._stores_rounds else None
             played_data = packing.pack(played) if self._stores_rounds and played is not None else None
             events.append(Event(OBSERVED, ticket, round_data, played_data, outcome_data))
@@ -244,16 +268,24 @@ class Session(Stored):
             raise SessionError("a session with factored matrices takes no played=; play the decision itself")
         like = to_numpy(self._copies.decisions[0])
         point = RoundSchema.of(like, "played").cast(played, "played")
-        return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
+        point = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
+        warn_if_outside(self._copies.problem.domain, point)
+        return point
 
     def game(self, *, keep_rounds: bool = False) -> Game:
         """The rounds so far as a `Game`, whose numbers are float64; with their data if `keep_rounds`."""
         with self._guard.alone(self):
             return game_of(self._durable.observed(), self._copies, self._durable.schema, keep_rounds)
 
-    def history(self) -> np.ndarray:
-        """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars accept."""
-        return rows_of(self.game().table())
+    def history(self, *, names: Sequence[str] | None = None) -> np.ndarray:
+        """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars accept.
+
+        If rounds have labels, `label` is a column. With `keep_decisions`, `decision_...` and `played_...` are columns
+        too, one for each entry: `names` are those of the entries, by default their indices. They are NaN where the
+        decision was not kept.
+        """
+        with self._guard.alone(self):
+            return rows_of(table_of(self._durable.observed(), self._copies, names))
 
     def regret(self, comparator: Any = None) -> Any:
         """Running regret against the best fixed decision (with requests: policy) over the rounds so far, or another."""

@@ -30,7 +30,7 @@ def is_certified(copies: LearnerCopies) -> bool:
 def summary_of(copies: LearnerCopies) -> dict:
     """Plain numbers and strings; if certified, also a bound on the regret."""
     bound = {"regret_bound": float(certificate_of(copies).regret)} if is_certified(copies) else {}
-    learner = type(own(copies.learner)).__name__
+    learner = own(copies.learner).known_as
     return {"learner": learner, **copies.totals.summary(copies.problem.names), **bound}
 
 
