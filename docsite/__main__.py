@@ -51,8 +51,11 @@ def main() -> None:
     if without:
         sys.exit(f"public names without a docstring: {', '.join(without)}")
     stage()
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])  # for docsite/docstrings.py, which it loads
     zensical = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(STAGE / "mkdocs.yml")], cwd=STAGE
+        [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(STAGE / "mkdocs.yml")],
+        cwd=STAGE,
+        env=os.environ | {"PYTHONPATH": path},
     )
     if zensical.returncode:
         sys.exit("Zensical found faults; they stand above")

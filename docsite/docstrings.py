@@ -7,6 +7,7 @@ import griffe
 
 from cocoax.core.facts import DomainFacts, Facts, ProblemFacts
 from cocoax.learners.citations import entries
+from docsite.pages import plain
 
 HEADINGS = {
     Facts: ("A round costs", "Guarantee"),
@@ -46,6 +47,6 @@ class Docstrings(griffe.Extension):
 
     def on_instance(self, *, obj: griffe.Object, **kwargs) -> None:
         if obj.docstring:
-            text = DOCTEST.sub(r"```pycon\n\1\n```", obj.docstring.value.rstrip())
+            text = plain(DOCTEST.sub(r"```pycon\n\1\n```", obj.docstring.value.rstrip()))
             facts = facts_of(obj.path) if obj.is_class or obj.is_function else ""
             obj.docstring.value = f"{text}\n\n{facts}"

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from . import ROOT
+from .pages import plain
 from .runs import kept
 
 SECONDS = 240  # that one example may take
@@ -51,12 +52,18 @@ def described(source: Path) -> tuple[str, str]:
 
 def page(source: Path, results: dict) -> str:
     name, docstring = described(source)
-    lines = [f"# {name}", "", docstring, ""]
+    lines = [f"# {name}", "", plain(docstring), ""]
     lines += [f"![{name}]({picture_name(source, picture)})\n" for picture in results["pictures"]]
     if results["output"].strip():
         lines += ["```text", results["output"].rstrip(), "```", ""]
     lines += [f"`python examples/{source.name}`, {results['seconds']} s when this site was built, compiling included."]
-    return "\n".join([*lines, "", "```python", source.read_text("utf-8").rstrip(), "```", ""])
+    return "\n".join([*lines, "", "```python", code(source), "```", ""])
+
+
+def code(source: Path) -> str:
+    """An example without its docstring, which the page shows as text."""
+    text = source.read_text("utf-8")
+    return "\n".join(text.splitlines()[ast.parse(text).body[0].end_lineno :]).strip()
 
 
 def picture_name(source: Path, picture: str) -> str:

@@ -60,6 +60,13 @@ def outside_code(text: str, change) -> str:
     return "".join([*parts, change(text[end:])])
 
 
+def plain(text: str) -> str:
+    """Text of a docstring as Markdown: <a, b> is no tag, and pages of docs/ are links (from a folder of the site)."""
+    pieces = re.split(r"(```.*?```|`[^`]*`|\$[^$]*\$)", text, flags=re.DOTALL)
+    prose = [re.sub(r"\bdocs/(\w+)\.md", r"[\1](../\1.md)", piece.replace("<", "&lt;")) for piece in pieces[::2]]
+    return "".join(part for pair in zip(prose, [*pieces[1::2], ""]) for part in pair)
+
+
 def title(text: str) -> str:
     heading = re.search(r"^# (.+)", text, re.MULTILINE)
     if heading is None:

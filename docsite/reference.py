@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import cocoax
 
+from .pages import plain
+
 INTRODUCED = {
     "": "The names that `import cocoax as cx` gives: problems, games, comparators and sessions.",
     "domains": "Sets of decisions, each with its linear minimisation oracle (LMO). [A table of all](../domains.md).",
@@ -75,4 +77,4 @@ def summary(part) -> str:
     if not isinstance(part, type | types.FunctionType | types.ModuleType):
         return "A constant."
     first = " ".join((inspect.getdoc(part) or "").split("\n\n")[0].split())
-    return first.replace("|", r"\|")
+    return plain(first).replace("|", r"\|")

@@ -82,7 +82,13 @@ def test_a_tutorial_becomes_a_page_with_its_output(tmp_path):
 @pytest.mark.parametrize("source", gallery.examples(), ids=lambda path: path.stem)
 def test_every_example_says_what_it_shows(source):
     text = gallery.page(source, {"output": "seen", "seconds": 1.0, "pictures": []})
-    assert "```text\nseen\n```" in text and source.read_text().rstrip() in text
+    assert "```text\nseen\n```" in text and "import cocoax as cx" in text
+    assert text.count(source.read_text()[3:60]) == 1  # its docstring, as text alone
+
+
+def test_docstrings_become_text_and_links():
+    given = "max <c, v> of `x < 1` and $a<b$; see docs/auto.md"
+    assert pages.plain(given) == "max &lt;c, v> of `x < 1` and $a<b$; see [auto](../auto.md)"
 
 
 def test_an_example_that_fails_breaks_the_build_and_one_that_ran_is_not_run_again(tmp_path, monkeypatch):
