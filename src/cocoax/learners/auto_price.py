@@ -20,7 +20,7 @@ from .pricing import AbstractPricing, prediction
 
 _SHORTEST = 32  # rounds in which a surplus or a debt is used up, if there are so many
 _SURPLUS, _DEBT = 64.0, 1.5  # without a horizon, they are used up in this part of the rounds so far
-_LEAST, _MOST = 0.3, 4.0  # times the slack: how far a debt or a surplus moves a constraint, without a horizon
+_LEAST, _MOST = 0.2, 2.0  # times the slack: how far a debt or a surplus moves a constraint, without a horizon
 _EAGER, _ALERT = 3.0, 32.0  # with one, a surplus is used up in this part of the rounds left; _ALERT with a memory
 _PATIENT = 4.0  # with one, a debt is used up in the rounds left, and early in up to so many times more
 _PLANNED = 16  # memories may be as long as so many times the rounds that are left
@@ -47,8 +47,8 @@ class AutoPrice(AbstractPricing):
     \min_{x\in X} f_s(x) + \langle\lambda, g_s(x)\rangle$ for remembered requests s, $v_t = \sum_{s\le t}g_s(x_s)$ the
     violation so far, and $n_t$ the rounds in which it is used up. With $\ell$ of T rounds left: a debt in
     $\ell(1+4\ell/T)$ rounds, a surplus in $\ell/3$, or, with a memory, in $\ell/32$, since requests may become dearer.
-    Without a horizon: a surplus in $t/64$ rounds and a debt in $t/1.5$, while the constraint is moved by at most 0.3
-    times its slack down, and four times its slack up.
+    Without a horizon: a surplus in $t/64$ rounds and a debt in $t/1.5$, while the constraint is moved by at most 0.2
+    times its slack down, and twice its slack up.
 
     One constraint: a search over a grid of prices, around the last one. Several: a few steps of AdaGrad, in units of
     each price. The search is repeated after a 16th part of the rounds played, or left, whichever is less.
