@@ -94,7 +94,8 @@ def test_a_primals_rate_is_the_exponent_of_its_constants(name):
 def test_variants_have_constants_of_their_own():
     for part in offered(cx.primal).values():
         constants = [primal.constants(cx.domains.L2Ball(4, 1.0))[1:] for primal in part.variants().values()]
-        assert constants and len({tuple(map(float, sizes)) for sizes in constants}) == len(constants)
+        assert bool(constants) == (part._constants is not cx.primal.AbstractPrimal._constants)
+        assert len({tuple(map(float, sizes)) for sizes in constants}) == len(constants)
 
 
 def test_learners_state_the_rates_of_theory():

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cocoax.learners.entropic import Hedge
+from cocoax.primal.hedge import Hedge
 
 ENTRIES, ROUNDS = 5, 500
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from ..core import tree
 from ..domains.base import Point
-from .entropic import Pair
+from ..primal.hedge import Pair
 
 
 class Averaged(eqx.Module):

@@ -1,69 +1,9 @@
 """AdaHedge on a simplex, and how much of it to play beside another decision (de Rooij et al., 2014)."""
 
-import math
-
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.tree import ratio
-
-
-class Hedge(eqx.Module):
-    r"""Shares $w\propto p\,e^{-\eta S}$ with $\eta=\ln d/\Delta$: S the sums of costs, $\Delta$ the mixability gap.
-
-    It needs no bound on the costs, and no horizon. The gap begins with half of the first round's `span` (0 in the
-    paper, which follows the leader at first, also where rounding alone sees one); before, shares are the prior's.
-    """
-
-    prior: Float[Array, " d"]  # logarithms
-    sums: Float[Array, " d"]
-    gap: Float[Array, ""]
-    shares: Float[Array, " d"]  # w
-
-    @classmethod
-    def begin(cls, shares: Float[Array, " d"]) -> "Hedge":
-        """A prior of at least 1/d^2 each."""
-        prior = jnp.maximum(shares, 1 / shares.size**2)
-        prior = prior / prior.sum()
-        return cls(jnp.log(prior), jnp.zeros_like(shares), jnp.zeros((), shares.dtype), prior)
-
-    def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
-        """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
-        shares, rate = self.shares, _rate(self.gap, costs.size)
-        above = costs - costs.min()
-        mixed = -ratio(jnp.log(shares @ jnp.exp(-rate * above)), rate)
-        gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(shares @ above - mixed, 0), 0.5 * span)
-        sums = keep * self.sums + costs
-        weights = jnp.exp(self.prior - _rate(gap, costs.size) * (sums - sums.min()))  # the largest is at least d^-3
-        return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
-
-
-class Pair(eqx.Module):
-    """`Hedge` over two, in numbers: S and w are the first's, compared with the second's."""
-
-    sums: Float[Array, ""]
-    gap: Float[Array, ""]
-    share: Float[Array, ""]
-
-    @classmethod
-    def begin(cls, dtype) -> "Pair":
-        return cls(jnp.zeros((), dtype), jnp.zeros((), dtype), jnp.full((), 0.5, dtype))
-
-    def observe(self, excess, span, keep) -> "Pair":
-        """After a round in which the first cost `excess` more than the second."""
-        rate, above = _rate(self.gap, 2), jnp.abs(excess)
-        worse = jnp.where(excess > 0, self.share, 1 - self.share)
-        odds = jnp.where(excess > 0, -1, 1) * rate * self.sums  # their logarithm; the share may round to 1
-        mixed = ratio(jax.nn.softplus(odds) - jax.nn.softplus(odds - rate * above), rate)
-        gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(worse * above - mixed, 0), 0.5 * span)
-        sums = keep * self.sums + excess
-        return Pair(sums, gap, jax.nn.sigmoid(-_rate(gap, 2) * sums))
-
-
-def _rate(gap, d: int):
-    return ratio(jnp.full_like(gap, math.log(d)), gap)
+from ..primal.hedge import Hedge, Pair
 
 
 class Entropic(eqx.Module):

@@ -12,11 +12,13 @@ from .base import Scale as Scale
 from .base import cost as cost
 from .base import first_guess as first_guess
 from .base import step_size as step_size
+from .diagonal_newton import DiagonalNewton as DiagonalNewton
 from .distance_bound import DistanceBound as DistanceBound
 from .ftpl import FTPL as FTPL
 from .loo_bogd import LOOBOGD as LOOBOGD
 from .meta_ogd import MetaOGD as MetaOGD
 from .mfw import MFW as MFW
+from .mixture import Mixture as Mixture
 from .morgfw import MORGFW as MORGFW
 from .ocg import OCG as OCG
 from .ofw import OFW as OFW

@@ -169,8 +169,11 @@ class AbstractPrimal(eqx.Module):
 
     @classmethod
     def variants(cls) -> "Mapping[str, AbstractPrimal]":
-        """The forms of this method that have constants of their own, by the names that tables of bounds use."""
-        return {cls.__name__: cls()}
+        """The forms of this method that have constants of their own, by the names that tables of bounds use.
+
+        Without a theorem there are none.
+        """
+        return {} if cls._constants is AbstractPrimal._constants else {cls.__name__: cls()}
 
     def _constants(self, domain: AbstractDomain) -> Constants:
         """The constants of the theorem, if there is one."""

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..core import tree
+from ..domains.base import AbstractDomain
 from ..dual.base import Weights
 from ..errors import LearnerError
 from ..learners.base import Reveal
@@ -20,11 +21,11 @@ _ROUNDS = 6  # before the restart, and after it
 _CAPACITY = 12
 
 
-def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray) -> None:
+def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray, domain: AbstractDomain | None = None) -> None:
     """Raise `AssertionError`, with the broken promise, unless `primal` is what learners take it for.
 
-    It plays a small problem on a product of a simplex and a nuclear-norm ball, alone, with one restart. Constants of a
-    regret bound are checked if it states one.
+    It plays a small problem on a product of a simplex and a nuclear-norm ball, alone, with one restart; or on `domain`,
+    for those that play on some sets only. Constants of a regret bound are checked if it states one.
 
     >>> import jax
     >>> from cocoax.primal import OGD
@@ -32,7 +33,11 @@ def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray) -> None:
     """
     require(isinstance(primal, AbstractPrimal), f"a primal is an AbstractPrimal, got {type(primal).__name__}")
     problem_key, key, other_key = jax.random.split(key, 3)
-    problem, rounds = problems.product(key=problem_key, rounds=2 * _ROUNDS)
+    count = 2 * _ROUNDS
+    if domain is None:
+        problem, rounds = problems.product(key=problem_key, rounds=count)
+    else:
+        problem, rounds = problems.tracking(domain, key=problem_key, rounds=count)
     problem = Problem(problem.domain, problem.loss, regularity=problem.regularity)
     _check_needs(primal)
     if primal.has_theorem:

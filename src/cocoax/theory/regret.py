@@ -113,6 +113,32 @@ def slow_start_stops(rounds: Any) -> Any:
     return 1 + np.log(1 + 0.75 * rounds) / math.log(4)
 
 
+def adagrad_by_coordinate(*, widths: Any, squares: Any) -> Any:
+    r"""$\frac32\sum_iw_i\sqrt{\sum_s\nabla_{si}^2}$: AdaGrad by coordinate on a box with sides w; any convex losses.
+
+    Each coordinate is mirror descent with $D_t=\sqrt{S_t}/w$: at most $\frac{w^2}2D_T+\sum_t\frac{\nabla_t^2}{2D_t}$,
+    and the sum is at most $w\sqrt{S_T}$. `squares` are $S_T$ by coordinate.
+
+    >>> float(adagrad_by_coordinate(widths=2.0, squares=9.0))
+    9.0
+    """
+    return 1.5 * np.sum(widths * np.sqrt(squares))
+
+
+def mixture(*, count: int, variance: Any, span: Any) -> Any:
+    r"""$2\sqrt{V\ln K}+S(\frac43\ln K+4)$: what AdaHedge over K adds to the loss of the best of them.
+
+    After de Rooij et al. (2014), Theorem 8, with the gap $\Delta$ begun as half of the first round's span instead of
+    0: $\Delta_1^2\le\frac12S\Delta_T$ and the first round's gap is at most S, so $\Delta_T\le\sqrt{V\ln K}+
+    S(\frac23\ln K+\frac32)$ and the regret is at most $2\Delta_T+S$. `variance`: the sum over rounds of the losses'
+    variance under the shares; `span`: S, the largest difference of two losses in a round.
+
+    >>> round(float(mixture(count=2, variance=0.0, span=1.0)), 3)
+    4.924
+    """
+    return 2 * np.sqrt(variance * math.log(count)) + span * (4 / 3 * math.log(count) + 4)
+
+
 def ftpl(size: Any, squares: Any, *, diameter: Any, dimension: int, perturbation: str = "ball") -> Any:
     r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
 

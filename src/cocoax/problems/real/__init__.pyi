@@ -1,5 +1,9 @@
 from ..language_models import llm_routing as llm_routing
+from . import ratings_baselines as ratings_baselines
 from .car_park import ev_charging as ev_charging
+from .movielens import next_batch_rmse as next_batch_rmse
+from .movielens import ratings as ratings
+from .movielens import sampled_ratings as sampled_ratings
 from .networks import telecom as telecom
 from .people import fair_classification as fair_classification
 from .portfolios import portfolio as portfolio

@@ -1,0 +1,48 @@
+"""Next-batch RMSE on MovieLens 100K: `AutoNewton`, `Auto` and what people compare with. Figures of docs/models.md.
+
+cocoax data fetch ml-100k
+python -m benchmarks.ratings
+"""
+
+import time
+
+import jax
+import numpy as np
+
+import cocoax as cx
+from cocoax.problems import real
+
+
+def scored(learner, batch, limit=None):
+    """RMSE, mean of g, ratings a second once compiled."""
+    instance = real.ratings(batch=batch, limit=limit)
+    rounds = instance.recorded
+
+    def played():
+        game = cx.play(instance.problem, learner, rounds, key=jax.random.key(0))
+        return game, np.asarray(game.loss)
+
+    played()
+    begun = time.perf_counter()
+    game, losses = played()
+    seconds = time.perf_counter() - begun
+    violation = float(np.asarray(game.constraint).sum() / len(losses))
+    return real.next_batch_rmse(losses, rounds), violation, int(rounds["weight"].sum()) / seconds
+
+
+def main():
+    for batch in (500, 10):
+        rounds = real.ratings(batch=batch).recorded
+        baselines = real.ratings_baselines
+        print(f"batches of {batch}")
+        print(f"  running mean {baselines.running_mean(rounds):.4f}, damped means {baselines.damped_means(rounds):.4f}")
+        for step in (0.02, 0.05, 0.1):
+            print(f"  SGD, step {step}: {baselines.sgd_factorisation(rounds, step=step):.4f}")
+        print("  Auto: {:.4f}, {:.4f}, {:.0f} ratings/s".format(*scored(cx.learners.Auto(), batch)))
+        for limit in (None, 0.3, 0.2, 0.1):
+            found = scored(cx.learners.AutoNewton(), batch, limit)
+            print("  AutoNewton, limit {}: {:.4f}, {:.4f}, {:.0f} ratings/s".format(limit, *found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Parts that play on some sets only keep the contract there, and refuse other sets in one sentence."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import cocoax as cx
+from cocoax import domains, learners, primal
+from cocoax.testing import check_primal
+
+BOXES = domains.Product({"mean": domains.Box([-1.0], [2.0]), "biases": domains.Box([-1.0] * 3, [1.0] * 3)})
+ON_SETS = {
+    "DiagonalNewton": (primal.DiagonalNewton(), BOXES),
+    "Mixture": (primal.Mixture([primal.DiagonalNewton(0.5), primal.OGD()]), BOXES),
+}
+
+
+@pytest.mark.parametrize("name", ON_SETS)
+def test_primals_keep_their_contract_on_their_sets(name):
+    method, domain = ON_SETS[name]
+    check_primal(method, key=jax.random.key(0), domain=domain)
+
+
+@pytest.mark.parametrize(
+    "learner, sentence",
+    [
+        (learners.PrimalDual(primal.DiagonalNewton(), cx.dual.RobustPI()), "DiagonalNewton plays on boxes"),
+        (learners.AutoNewton(), "AutoNewton plays on boxes .* choose learners.Auto"),
+    ],
+)
+def test_other_sets_are_refused(learner, sentence):
+    problem = cx.Problem(domains.L2Ball(2, 1.0), lambda x, r: jnp.vdot(r, x))
+    with pytest.raises(cx.errors.LearnerError, match=sentence):
+        cx.play(problem, learner, jnp.ones((3, 2)), key=jax.random.key(0))
+
+
+@pytest.mark.parametrize(
+    "make, sentence",
+    [
+        (lambda: primal.Mixture([]), "needs a list of primals"),
+        (lambda: primal.Mixture([primal.FTPL()]), "do not draw coins, got FTPL"),
+        (lambda: learners.AutoNewton(scales=()), "scales must be a list"),
+        (lambda: learners.AutoNewton(scales=[2.0]), "scale must"),
+        (lambda: learners.Blocks(primal.DiagonalNewton()), "states none; use PrimalDual"),
+    ],
+)
+def test_bad_arguments_are_told(make, sentence):
+    with pytest.raises(cx.errors.LearnerError, match=sentence):
+        make()
