@@ -18,12 +18,9 @@ def begun(out: Path, resume: bool, workers: int | None, cluster: str | None):
     # Decompositions of small matrices: threads of OpenBLAS would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with clusters.started(workers, cluster) as client:
-        import jax
+        from ..core.compilation_cache import use_compilation_cache
 
-        if not getattr(jax.config, "jax_compilation_cache_dir", None):
-            home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-            jax.config.update("jax_compilation_cache_dir", str(home / "cocoax"))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        use_compilation_cache()
         yield client
 
 

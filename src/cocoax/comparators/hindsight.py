@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
+from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError
 from ..problem.environment import Environment, drawn_for
@@ -77,6 +78,7 @@ def hindsight(
     >>> best.x.round(6).tolist(), round(float(best.value), 6), best.multiplier.round(6).tolist()
     ([0.25, 0.75], 5.0, [2.0])
     """
+    use_compilation_cache()
     check.instance(problem, Problem, ProblemError, "hindsight needs a Problem first")
     if tree.is_element(problem.domain.start()):
         raise ProblemError("hindsight has no solver for factored matrices; give regret a decision to compare with")

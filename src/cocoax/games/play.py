@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
+from ..core.compilation_cache import use_compilation_cache
 from ..core.sums import compensated_add
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
@@ -73,6 +74,7 @@ def play(
     >>> game.loss.shape, int(game.lmo_calls.sum())
     ((100,), 100)
     """
+    use_compilation_cache()
     check.instance(problem, Problem, ProblemError, "play needs a Problem first")
     check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
     metrics = None if metrics is None else function_of(metrics, "metrics", "x", "round")

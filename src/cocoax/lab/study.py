@@ -11,6 +11,7 @@ import polars as pl
 
 from .. import __version__
 from ..core import check
+from ..core.compilation_cache import use_compilation_cache
 from ..core.fingerprint import fingerprint
 from ..errors import LabError
 from ..learners.base import AbstractLearner
@@ -122,6 +123,7 @@ class Study:
         - `client`: of a Dask cluster, whose workers play.
         - `executor`: anything with `submit`, such as an executor of concurrent.futures, submitit or executorlib.
         """
+        use_compilation_cache()
         pool = pool_of(client, executor)
         self.device, self.played_on = pool.facts["device"], pool.facts["kind"]
         self.__dict__.pop("plan", None)

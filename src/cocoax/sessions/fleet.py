@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
+from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
 from ..errors import ConflictError, LearnerError, ProblemError, SessionError
 from ..games.game import Game
@@ -71,6 +72,7 @@ class Fleet(Stored):
         keep_rounds: bool = True,
         other_rounding: bool = False,
     ):
+        use_compilation_cache()
         check.instance(problem, Problem, ProblemError, "a fleet needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a fleet needs one of cocoax.learners second")
         self.path = None if path is None else as_file(path)

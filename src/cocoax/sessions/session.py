@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..comparators.certificate import Certificate
 from ..core import check, tree
+from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError, SessionError
 from ..games.game import Game
@@ -101,6 +102,7 @@ class Session(Stored):
         certify: bool = False,
         other_rounding: bool = False,
     ):
+        use_compilation_cache()
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
         if problem.has_movement and pending:
