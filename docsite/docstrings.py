@@ -14,6 +14,7 @@ HEADINGS = {
     DomainFacts: ("An LMO costs", "Runs"),
     ProblemFacts: ("Domain", "What it is for"),
 }
+COMMENT = re.compile(r"""^(?:'[^']*'|"[^"]*"|[^#'"])*  # (.+)$""")
 DOCTEST = re.compile(r"^(>>> .*(?:\n.+)*)", re.MULTILINE)
 
 
@@ -50,3 +51,10 @@ class Docstrings(griffe.Extension):
             text = plain(DOCTEST.sub(r"```pycon\n\1\n```", obj.docstring.value.rstrip()))
             facts = facts_of(obj.path) if obj.is_class or obj.is_function else ""
             obj.docstring.value = f"{text}\n\n{facts}"
+
+    def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs) -> None:
+        """The comment behind a field is its docstring."""
+        if attr.docstring is None and attr.lineno and attr.endlineno and not attr.name.startswith("_"):
+            comment = COMMENT.match(attr.lines_collection[attr.filepath][attr.endlineno - 1])
+            if comment:
+                attr.docstring = griffe.Docstring(plain(comment[1]), parent=attr)

@@ -37,12 +37,27 @@ def public_names(package: str) -> dict[str, object]:
 
 
 def undocumented() -> Iterator[str]:
-    """Public names without a docstring of their own."""
+    """Public names, and public methods and functions of what they name, that have no docstring."""
     for package in PACKAGES:
         for name, part in public_names(package).items():
+            name = f"{package}.{name}" if package else name
             documented = isinstance(part, type | types.FunctionType | types.ModuleType)
             if documented and not (vars(part).get("__doc__") if isinstance(part, type) else inspect.getdoc(part)):
-                yield f"{package}.{name}" if package else name
+                yield name
+            if isinstance(part, type | types.ModuleType):
+                yield from (f"{name}.{member}" for member in without_docstring(part))
+
+
+def without_docstring(part) -> Iterator[str]:
+    """The functions of a module, or the methods and properties of a class, that nobody documents."""
+    for name, member in vars(part).items():
+        function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        if name.startswith("_") or not isinstance(function, types.FunctionType):
+            continue
+        bases = part.__mro__[1:] if isinstance(part, type) else ()
+        inherited = any(getattr(getattr(base, name, None), "__doc__", None) for base in bases)
+        if not (function.__doc__ or inherited):
+            yield name
 
 
 def pages() -> dict[str, str]:

@@ -8,7 +8,6 @@
 # *primal*.
 
 # %%
-from fractions import Fraction
 from pathlib import Path
 
 import equinox as eqx
@@ -17,14 +16,12 @@ import jax.numpy as jnp
 import polars as pl
 
 import cocoax as cx
-from cocoax.core import tree
-from cocoax.primal.base import AbstractPrimal, cost, first_guess
+from cocoax.primal import AbstractPrimal, cost
 
 
 class State(eqx.Module):  # what is remembered between rounds
     point: jax.Array
     mean: jax.Array
-    vertex: cx.domains.AbstractVertex
     round: jax.Array
 
 
@@ -32,31 +29,19 @@ class MomentumFW(AbstractPrimal):
     r"""$d_t = (1-\rho_t)d_{t-1} + \rho_t\nabla_t$, $x_{t+1} = x_t + \eta_t(\mathrm{lmo}(d_t) - x_t)$."""
 
     deterministic = True
-    alpha = Fraction(3, 4)
-
-    def _constants(self, domain):
-        raise cx.LearnerError("MomentumFW has no theorem; play it in PrimalDual with a dual that needs none")
-
-    @property
-    def needs(self):
-        return ()  # no Lipschitz constant
 
     def init(self, domain, bounds, *, start, key, warm=None):
-        return State(start, tree.zeros_like(start), first_guess(domain, start), jnp.ones(()))
+        return State(start, jnp.zeros_like(start), jnp.ones((), start.dtype))
 
     def decision(self, state):
         return state.point
 
     def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
-        mean = tree.mix(state.mean, gradient, state.round**-0.5)
-        vertex = domain.lmo(mean, state.vertex)
-        point = vertex.mix(state.point, 0.5 * state.round**-0.75)
-        spent = cost(lmo_calls=1, gradient_calls=1, finite=tree.all_finite(gradient))
-        return State(point, mean, vertex, state.round + 1), spent
-
-    def restart(self, domain, state, bounds, *, key):
-        return self.init(domain, bounds, start=state.point, key=key), cost()
+        mean = state.mean + (gradient - state.mean) / state.round**0.5
+        point = domain.lmo(mean).mix(state.point, 0.5 / state.round**0.75)
+        spent = cost(lmo_calls=1, gradient_calls=1, finite=jnp.isfinite(gradient).all())
+        return State(point, mean, state.round + 1), spent
 
 
 mine = cx.learners.PrimalDual(MomentumFW(), cx.dual.RobustPI())

@@ -28,6 +28,15 @@ class Certificate(eqx.Module):
 
     If `infeasible`, no x in X meets them: $\langle\lambda,\sum_sg_s(x)\rangle>0$ for all of them, with the
     `multiplier` $\lambda\ge0$; there is no regret then, and the bound is $-\infty$.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, cost: jnp.vdot(cost, x))
+    >>> costs = jnp.tile(jnp.array([1.0, 0.0]), (10, 1))
+    >>> game = cx.play(problem, cx.learners.Stay(), costs, key=jax.random.key(0), certify=True)
+    >>> certificate = game.certificate()  # half of the weight on what costs 1, for ten rounds
+    >>> round(float(certificate.regret), 6), round(float(certificate.mean), 6)
+    (5.0, 0.5)
     """
 
     regret: np.ndarray

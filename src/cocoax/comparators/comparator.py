@@ -27,6 +27,15 @@ class Comparator(eqx.Module):
     natural unit $u_i$ is the RMS over rounds of $|\nabla f_t(x^*)|$ over that of $|\nabla g_{ti}(x^*)|$, both within
     the domain's affine hull. A point or path of one's own proves nothing: its lower bound is $-\infty$. All leaves are
     NumPy arrays of float64: comparators can be stacked.
+
+    `cx.hindsight` returns one. `Comparator.fixed` and `Comparator.path` make one of your own decisions.
+
+    >>> import jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, cost: jnp.vdot(cost, x))
+    >>> mine = Comparator.fixed(problem, jnp.array([[1.0, 0.0], [3.0, 0.0]]), jnp.array([0.5, 0.5]))
+    >>> mine.loss.tolist(), float(mine.value), float(mine.gap)
+    ([0.5, 1.5], 2.0, inf)
     """
 
     x: Point

@@ -62,7 +62,16 @@ def built(init):
 
 
 class AbstractVertex(eqx.Module):
-    """An extreme point, in a form that takes little memory."""
+    r"""An extreme point v, in a form that takes little memory. A subclass gives `dense`; the rest follows.
+
+    >>> import jax.numpy as jnp
+    >>> from cocoax.domains import ProbabilitySimplex
+    >>> vertex = ProbabilitySimplex(3).lmo(jnp.array([2.0, -1.0, 0.5]))  # an index and a height
+    >>> vertex.dense().tolist(), float(vertex.dot(jnp.arange(3.0)))
+    ([0.0, 1.0, 0.0], 1.0)
+    >>> vertex.mix(jnp.array([1.0, 0.0, 0.0]), 0.25).tolist()  # a Frank-Wolfe step
+    [0.75, 0.25, 0.0]
+    """
 
     @abc.abstractmethod
     def dense(self) -> Point:

@@ -11,7 +11,13 @@ from ..core.facts import Facts
 
 
 class Weights(eqx.Module):
-    """h_t = loss * f_t + <constraint, g_t>."""
+    r"""What a primal is given: $h_t = w f_t + \langle\lambda, g_t\rangle$, with w the weight of the loss.
+
+    >>> import jax.numpy as jnp
+    >>> weights = Weights(jnp.asarray(1.0), jnp.array([0.5, 2.0]))
+    >>> float(weights.total())
+    3.5
+    """
 
     loss: Float[Array, ""]
     constraint: Float[Array, " m"]
@@ -22,7 +28,29 @@ class Weights(eqx.Module):
 
 
 class AbstractDual(eqx.Module):
-    """A dual method: `forecast` before a round, `weigh` when its constraint values are seen, `settle` after."""
+    r"""A dual method: `forecast` before a round, `weigh` when its constraint values are seen, `settle` after.
+
+    Every primal goes with it, in `learners.PrimalDual`. `testing.check_dual` tells whether one of your own keeps all
+    promises. For example, $\lambda_{t+1} = [\lambda_t + g_t(x_t)]_+$:
+
+    >>> import jax.numpy as jnp
+    >>> from cocoax.dual import AbstractDual, Weights
+    >>> class Ascent(AbstractDual):
+    ...     predictable = True
+    ...
+    ...     def init(self, constraints, dtype):
+    ...         return jnp.zeros(constraints, dtype)
+    ...
+    ...     def forecast(self, state):
+    ...         return Weights(jnp.ones((), state.dtype), state)
+    ...
+    ...     def weigh(self, state, values, norms):
+    ...         return self.forecast(state), jnp.maximum(state + values, 0)
+    >>> dual = Ascent()
+    >>> _, state = dual.weigh(dual.init(2, float), jnp.array([0.5, -1.0]), None)
+    >>> dual.forecast(state).constraint.tolist()
+    [0.5, 0.0]
+    """
 
     predictable: ClassVar[bool]
     """Whether the weights of a round are known before it."""

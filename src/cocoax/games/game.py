@@ -34,6 +34,14 @@ class Game(eqx.Module):
 
     Time is an axis counted from the right: `loss` is (..., T), `constraint` and `multiplier` are (..., T, m).
     Running sums are NumPy arrays in float64, or, where traced, compensated. `print(game)` gives a summary.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -r * x[0], lambda x, r: x[0] - 0.25)
+    >>> values = jnp.array([1.0, 3.0])
+    >>> game = cx.play(problem, cx.learners.Stay(), values, key=jax.random.key(0), keep_rounds=True)  # plays 0.5
+    >>> game.loss.tolist(), game.violation()[:, 0].tolist(), game.regret([0.25]).tolist()
+    ([-0.5, -1.5], [0.25, 0.5], [-0.25, -1.0])
     """
 
     loss: Float[AnyArray, "*batch T"]

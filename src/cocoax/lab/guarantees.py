@@ -87,6 +87,7 @@ def _frontier(domain, lipschitz, smoothness, constraint_bound, beta) -> dict[str
 
 
 def table(methods: dict[str, Method], horizons, *, diameter, lipschitz, constraint_bound) -> list[Row]:
+    """Bounds of all methods at all horizons, beside what any play has."""
     rows = []
     for name, method in methods.items():
         for T in horizons:

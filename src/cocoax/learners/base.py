@@ -23,7 +23,16 @@ AnyArray = Array | np.ndarray
 
 
 class Outcome(eqx.Module):
-    """What one round came to; or, stacked along leading axes, many rounds. Sessions return plain numbers."""
+    """What one round came to; or, stacked along leading axes, many rounds. Sessions return plain numbers.
+
+    A learner's `observe` returns one. `multiplier` is how much each constraint weighed, for the record; `finite` is
+    whether loss, constraints and all gradients were finite: if not, `play` raises, and a session refuses the round.
+
+    >>> import jax.numpy as jnp
+    >>> outcome = Outcome(jnp.asarray(1.5), jnp.array([-0.25]), jnp.array([0.5]), 1, 1, True)
+    >>> float(outcome.loss), outcome.constraint.tolist()
+    (1.5, [-0.25])
+    """
 
     loss: Float[AnyArray, "*rounds"] | float
     constraint: Float[AnyArray, "*rounds m"]
@@ -42,6 +51,10 @@ class Horizon(eqx.Module):
 
     `rounds` may be traced, so that one compilation serves many horizons; arrays are sized by the static
     `capacity`, at least `rounds`. Wherever cocoax takes `horizon=`, a plain integer means both.
+
+    >>> horizon = Horizon(300, capacity=1000)  # shares a program with Horizon(700, capacity=1000)
+    >>> int(horizon.rounds), horizon.capacity
+    (300, 1000)
     """
 
     rounds: Int[Array, ""]

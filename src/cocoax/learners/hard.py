@@ -81,6 +81,7 @@ class AbstractProximal(AbstractLearner):
     """
 
     def first_queue(self) -> float:
+        """The queue before the first round."""
         return 0.0
 
     @abc.abstractmethod

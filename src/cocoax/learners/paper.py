@@ -205,6 +205,7 @@ class PDMFW(AbstractPrimalDual):
 
     @property
     def perturbation(self) -> AbstractPerturbation:
+        """The noise of its leaders."""
         return self.primal.noise
 
     def _regularity(self, problem):

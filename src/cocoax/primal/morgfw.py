@@ -59,6 +59,7 @@ class MORGFW(AbstractMeta):
 
     @property
     def gradients_per_step(self):
+        """Gradients of one inner step: two where they are samples."""
         return 1 if self.sample is None else 2
 
     def _constants(self, domain):

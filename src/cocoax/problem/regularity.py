@@ -22,6 +22,11 @@ class Regularity(eqx.Module):
     To find them: for linear functions D is the largest norm of their coefficients and L is 0; for smooth ones L is the
     largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
     but larger ones make more careful, slower steps.
+
+    >>> import jax.numpy as jnp
+    >>> constants = Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75)
+    >>> float(constants.lipschitz), constants.norm
+    (6.0, 2)
     """
 
     lipschitz: Float[Array, ""] | None

@@ -17,6 +17,13 @@ class Instance(eqx.Module):
     """A problem, the source of its rounds, and what is known of its optimum.
 
     All arrays are leaves, so instances of one shape can be made by `jax.vmap` and share one compilation.
+
+    >>> import jax
+    >>> import cocoax as cx
+    >>> instance = cx.problems.pacing(jax.random.key(0), budget=0.2)
+    >>> rounds = instance.rounds(5, jax.random.key(1))
+    >>> rounds["price"].shape, instance.problem.constraints
+    ((5, 10), 1)
     """
 
     problem: Problem

@@ -110,6 +110,7 @@ class Fleet(Stored):
 
     @property
     def problem(self) -> Problem:
+        """The problem that all campaigns share."""
         return self._campaigns.problem
 
     @property

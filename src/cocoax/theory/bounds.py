@@ -41,7 +41,11 @@ class Bounds(NamedTuple):
 
 
 def violation(bound: Any, weight: Any, deficit: Any) -> Any:
-    r"""$\|[V]_+\| \le \sqrt{4a(B + S)}$: take $\lambda = [V]_+/2a$, and $\mathrm{Reg} \ge -S = -RDT$."""
+    r"""$\|[V]_+\| \le \sqrt{4a(B + S)}$: take $\lambda = [V]_+/2a$, and $\mathrm{Reg} \ge -S = -RDT$.
+
+    >>> violation(bound=100.0, weight=4.0, deficit=800.0)
+    120.0
+    """
     return (4 * weight * (bound + deficit)) ** 0.5
 
 

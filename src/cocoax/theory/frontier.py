@@ -23,7 +23,11 @@ class Guaranteed(NamedTuple):
 def pdofw_theta(
     horizon: Any, *, diameter: Any, lipschitz: Any, beta: Any = 0.0, constraints: int = 1, scale: Any = 1.0
 ) -> Any:
-    r"""$\theta = 15mRD\,T^{-1/4-\beta}$."""
+    r"""$\theta = 15mRD\,T^{-1/4-\beta}$.
+
+    >>> pdofw_theta(10_000, diameter=1.0, lipschitz=1.0)
+    1.5
+    """
     return 15 * constraints * diameter * lipschitz * horizon ** -(0.25 + beta) * scale
 
 
@@ -68,7 +72,11 @@ def pdofw(
 
 
 def penofw_zeta(horizon: Any, *, diameter: Any, lipschitz: Any, beta: Any = 0.0) -> Any:
-    r"""$\zeta = 5RD\,T^{-1/4-\beta}$."""
+    r"""$\zeta = 5RD\,T^{-1/4-\beta}$.
+
+    >>> penofw_zeta(10_000, diameter=1.0, lipschitz=1.0)
+    0.5
+    """
     return 5 * diameter * lipschitz * horizon ** -(0.25 + beta)
 
 
@@ -78,6 +86,9 @@ def penofw(horizon: int, *, diameter: Any, lipschitz: Any, beta: Any = 0.0) -> G
 
     So the regret is at most B, and the hard violation $\sqrt{2\zeta T(RDT + B)}$. As in `pdofw`, with
     $S = \sum_t[g_t(x_t)]_+^2/\zeta^2$ and $x = \varphi$.
+
+    >>> [round(bound) for bound in penofw(10_000, diameter=1.0, lipschitz=1.0)]
+    [3500, 11619]
     """
     check_beta(beta, 0.25)
     phi, unit = horizon**beta, diameter * lipschitz

@@ -43,7 +43,11 @@ def block_length(horizon: int, alpha: Any) -> int:
 
 
 def inner_steps(horizon: int) -> int:
-    r"""$K = \lceil\sqrt T\rceil$ Frank-Wolfe steps a round, for every beta (erratum E9)."""
+    r"""$K = \lceil\sqrt T\rceil$ Frank-Wolfe steps a round, for every beta (erratum E9).
+
+    >>> inner_steps(1000)
+    32
+    """
     return ceil_power(horizon, Fraction(1, 2))
 
 
@@ -58,23 +62,40 @@ def blocks_theta(
     constraints: int = 1,
     scale: Any = 1.0,
 ) -> Any:
-    r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$ and the real K (erratum E23)."""
+    r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$ and the real K (erratum E23).
+
+    >>> from cocoax.theory import constants
+    >>> blocks_theta(constants.ocg(1.0), 1.0, block=16, horizon=64)  # 3 * 8 R D * 16^(3/4)
+    192.0
+    """
     slope = constants.slope(lipschitz, smoothness)
     return 3 * constraints * slope * block**constants.alpha * horizon**-beta * scale
 
 
 def blocks_mu(theta: Any, blocks: Any) -> Any:
-    r"""$\mu = 1 / (\theta (Q + 1))$ for $Q = \lceil T/K \rceil$ blocks."""
+    r"""$\mu = 1 / (\theta (Q + 1))$ for $Q = \lceil T/K \rceil$ blocks.
+
+    >>> blocks_mu(2.0, 9)
+    0.05
+    """
     return 1 / (theta * (blocks + 1))
 
 
 def pdmfw_level(horizon: Any, beta: Any = 0.0) -> Any:
-    r"""$N = T^{1/2+\beta}$."""
+    r"""$N = T^{1/2+\beta}$.
+
+    >>> pdmfw_level(10_000)
+    100.0
+    """
     return horizon ** (0.5 + beta)
 
 
 def pdmfw_size(level: Any, lipschitz: Any, dimension: int, perturbation: str = "cube") -> Any:
-    r"""Side of a cube $1/\delta = 2 D \sqrt d N$ (erratum E1), radius of the ball $D \sqrt{2\kappa_d} N$."""
+    r"""Side of a cube $1/\delta = 2 D \sqrt d N$ (erratum E1), radius of the ball $D \sqrt{2\kappa_d} N$.
+
+    >>> pdmfw_size(100.0, 1.0, dimension=4)
+    400.0
+    """
     sides = 1 if perturbation == "ball" else 2
     return sides * lipschitz * dimension_factor(dimension, perturbation) * level
 
@@ -89,18 +110,30 @@ def pdmfw_theta(
     constraints: int = 1,
     scale: Any = 1.0,
 ) -> Any:
-    r"""$\theta = 12 m R D \sqrt d / N$; the ball has $\sqrt{2\kappa_d}$ for $\sqrt d$."""
+    r"""$\theta = 12 m R D \sqrt d / N$; the ball has $\sqrt{2\kappa_d}$ for $\sqrt d$.
+
+    >>> pdmfw_theta(100.0, 1.0, 1.0, dimension=4)
+    0.24
+    """
     factor = dimension_factor(dimension, perturbation)
     return 12 * constraints * diameter * lipschitz * factor / level * scale
 
 
 def pdmfw_mu(theta: Any, horizon: Any) -> Any:
-    r"""$\mu = 1 / (\theta (T + 2))$."""
+    r"""$\mu = 1 / (\theta (T + 2))$.
+
+    >>> pdmfw_mu(0.5, 98)
+    0.02
+    """
     return 1 / (theta * (horizon + 2))
 
 
 def ftpl_size(horizon: Any, lipschitz: Any, dimension: int, perturbation: str = "ball") -> Any:
-    r"""Best for T linear losses: side $D\sqrt{dT}$, centred $D\sqrt{2dT}$, radius $D\sqrt{\kappa_d T}$."""
+    r"""Best for T linear losses: side $D\sqrt{dT}$, centred $D\sqrt{2dT}$, radius $D\sqrt{\kappa_d T}$.
+
+    >>> ftpl_size(100, 1.0, dimension=4, perturbation="cube")
+    20.0
+    """
     spread = {"cube": dimension, "centred": 2 * dimension, "ball": kappa(dimension)}
     if perturbation not in spread:
         raise ValueError(f"perturbation must be 'cube', 'centred' or 'ball', got {perturbation!r}")

@@ -85,10 +85,12 @@ class Counted(_Wrapper):
 
     @property
     def calls(self) -> int:
+        """LMO calls since `reset()`; waits for running programs."""
         jax.effects_barrier()
         return self.counter.value
 
     def reset(self) -> None:
+        """Count from 0 again."""
         jax.effects_barrier()
         self.counter.value = 0
 

@@ -98,6 +98,7 @@ class NuclearNormBall(AbstractSingular):
 
     @property
     def radius(self) -> Float[Array, ""]:
+        """The largest sum of singular values."""
         return self.values.radius
 
     def lmo(self, direction, guess: Any = None):
