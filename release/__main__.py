@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m release", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m release", description="Checks before a release.")
     parser.add_argument("--pythons", nargs="*", default=pythons.SUPPORTED, help="versions to look for")
     parser.add_argument("--tests", nargs="*", default=[], help="files or folders of tests to run in each environment")
     parser.add_argument("--keep", type=Path, help="folder in which wheel, sdist and environments stay")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def reproducible(root: Path, folder: Path) -> tuple[Path, Path]:
-    """The wheel and the sdist in `folder`; exits if the bytes of two builds differ, or those of a wheel from the sdist."""
+    """The wheel and the sdist; exits if the bytes of two builds differ, or those of a wheel from the sdist."""
     builder = folder / "builder"
     subprocess.run([sys.executable, "-m", "venv", builder], check=True)
     pip = [builder / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "hatchling"]

@@ -28,6 +28,7 @@ def passes(name: str, python: str, wheel: Path, folder: Path, root: Path, tests:
             ("tests", [own, "-m", "pytest", "-q", "-m", "not slow", *tests]),
         ]
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    said = ""
     for what, command in steps:
         is_test = what == "tests"
         done = subprocess.run(
@@ -41,7 +42,8 @@ def passes(name: str, python: str, wheel: Path, folder: Path, root: Path, tests:
         if done.returncode:
             print(f"{name}: {what} failed\n{done.stdout[-4000:]}", file=sys.stderr)
             return False
-    print(f"{name}: passed ({done.stdout.strip().splitlines()[-1]})", flush=True)
+        said = done.stdout.strip().split("\n")[-1]
+    print(f"{name}: passed ({said})", flush=True)
     return True
 
 
