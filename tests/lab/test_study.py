@@ -260,6 +260,20 @@ def test_a_full_disk_is_said_and_leaves_nothing_half(tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "store").iterdir()) == before
 
 
+def test_estimates_begin_sensibly(monkeypatch):
+    """Comparators that came before the first game are not taken for idle time, and those to come are counted."""
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    with Reporter(1000, 1, quiet=True, compared=300) as reporter:
+        assert reporter._left(1.0) == "time left not known yet"
+        clock[0] = 30.0
+        reporter.advance_comparators(100, 30.0)
+        clock[0] = 31.0
+        reporter.advance("lane", 100, 1, 1.0, 1.0)
+        # 900 rounds at 1 s for 100, and comparators of 200 rounds at 30 s for 100, one after the other
+        assert reporter._left(31.0) == "69 s left"
+
+
 def test_progress_in_plain_logs(capsys, monkeypatch):
     """The first batch of a lane compiles, which is not taken for the speed of its rounds."""
     monkeypatch.setattr("cocoax.lab.run.progress._SECONDS", 0)

@@ -67,7 +67,7 @@ def race(
 def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds, challenger):
     with begun(out, resume, workers, cluster) as client:
         from ..lab.arena import requests, suite
-        from ..lab.arena.ranking import markdown
+        from ..lab.arena.ranking import TUNED, markdown
         from ..lab.code import learner_from
 
         make, first, table, title = {
@@ -79,7 +79,10 @@ def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons,
         options = {"beside": mine} if mine else {}
         seeds = range(first, first + (seeds or 10))
         study = make(out, seeds=seeds, horizons=numbers(horizons), names=names, **options)
-        finish(study, quiet, client, cluster, title=title)
+        tuned = [name for name in study.learners if name.endswith(TUNED)]
+        untuned = [name for name in study.learners if name not in tuned]
+        groups = {"learners with nothing tuned": untuned, "tuned rivals": tuned}
+        finish(study, quiet, client, cluster, title=title, groups=groups)
     command = shlex.join(["cocoax", *sys.argv[1:]])
     text = "\n".join([*(table(study, command, name) for name in mine), table(study, command)])
     (out / f"{which}.md").write_text(text, "utf-8")

@@ -48,8 +48,14 @@ class Source(eqx.Module):
 
     @_on_cpu
     def sample(self, seed: int) -> Problem:
-        """The problem of a seed, without its rounds."""
-        return self.problem if self.problem is not None else self._instance(_keys(seed)[0]).problem
+        """The problem of a seed, without its rounds; if its function can be traced, without values, which is faster."""
+        if self.problem is not None:
+            return self.problem
+        key = _keys(seed)[0]
+        try:
+            return eqx.filter_eval_shape(self._instance, key).problem
+        except Exception:  # a user's function can raise anything, as code on the host does of tracers
+            return self._instance(key).problem
 
     @_on_cpu
     def draw(self, seed: int, horizon: int) -> "Drawn":

@@ -14,7 +14,7 @@ def sentence(source: Source, seed: int, constraints: int, horizon: int, what: st
     """What the problem is, and how large; `what` instead of what its function says of itself."""
     function = _function(source.make)
     facts = getattr(function, "facts", None)
-    what = what or (facts.purpose if facts else _first_line(function))
+    what = what or (facts.purpose.split(";")[0] if facts else _first_line(function))
     domain = source.sample(seed).domain
     where = facts.domain if facts else f"a set of the kind {type(domain).__name__}"
     size = f"a decision is {_size(domain.shape)} in {where}"
