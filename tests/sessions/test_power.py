@@ -1,5 +1,9 @@
 """Power cuts at every write: what was acknowledged is there, counted once, with the same bits."""
 
+import functools
+
+import jax
+import numpy as np
 import power_tools as power
 import pytest
 import session_tools as tools
@@ -56,6 +60,47 @@ def test_a_power_cut_at_any_write_loses_nothing_that_was_acknowledged(folder, cu
             assert tools.bits(it) == undisturbed.after(it.rounds)
         assert not sentences
     assert seen > 0.7 * cuts
+
+
+@functools.cache
+def _problem():
+    return cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -r["v"] * x[0], request=True)
+
+
+def _fleet(path, **options):
+    return cx.Fleet(
+        _problem(), cx.learners.DPP(), path, key=jax.random.key(0), horizon=999, snapshot_every=4, **options
+    )
+
+
+def _asked(number, count):
+    return {"v": np.arange(count) + number / 7}
+
+
+@pytest.mark.parametrize("cuts", [150, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_a_fleet_keeps_requests_and_rounds_through_power_cuts(folder, cuts):
+    names, expected = ["a", "b", "c", "d"], [None]
+    with power.recorded() as log:
+        for first in (0, 5):
+            with _fleet(folder / "fleet") as it:
+                for number in range(first, first + 5):
+                    some = names[: 1 + number % 4]
+                    log.mark(asked=number)
+                    it.decide(some, _asked(number, len(some)))
+                    log.mark(decided=number + 1, started=number + 1)
+                    it.observe(some)
+                    log.mark(acknowledged=number + 1)
+                    expected.append([it.summary(name) for name in it.names])
+    for marks in power.disks(log, folder / "disk", cuts):
+        with tools.told() as sentences, _fleet(folder / "disk" / "fleet") as it:
+            said, done = [it.summary(name) for name in it.names], marks.get("acknowledged", 0)
+            possible = expected[done : marks.get("started", 0) + 1]
+            assert not done or said in possible or said[:-1] in possible, marks  # or one that has just begun
+            if marks.get("decided", 0) > done and said == expected[done]:
+                some = names[: 1 + done % 4]
+                it.observe(some)  # the request is there
+                assert [it.summary(name) for name in it.names] == expected[done + 1]
+        assert not sentences
 
 
 def test_a_disk_that_lies_about_syncs_is_noticed(folder):

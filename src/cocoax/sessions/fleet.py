@@ -12,25 +12,22 @@ from ..core import check, tree
 from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
 from ..errors import ConflictError, LearnerError, ProblemError, SessionError
-from ..games.game import Game
 from ..games.movement import as_played
 from ..games.state import checked_start
 from ..learners.base import AbstractLearner, Horizon, Outcome
 from ..problem.problem import Problem, Round
 from . import packing
-from .arguments import as_file, checked_campaign, first_states, late_settings
-from .campaigns import MOST, Campaigns, NotFiniteError
+from .arguments import as_file, first_states, late_settings
+from .campaigns import Campaigns, NotFiniteError
 from .durable import DurableState
-from .fleet_history import game_of
+from .fleet_views import FleetViews, checked_names
 from .guard import Guard
-from .history import regret_of, rows_of
 from .identity import signature
 from .requests import request_schema, stacked
 from .schema import RoundSchema
-from .stored import Stored
 
 
-class Fleet(Stored):
+class Fleet(FleetViews):
     """Many learners that take decisions in the real world, each for a campaign of its own, in one file.
 
     Each campaign has a name and plays as a `Session` would: the same bits, if that session begins with the key
@@ -44,6 +41,7 @@ class Fleet(Stored):
     - `horizon`, `start`: as in `play`, for every campaign.
     - `snapshot_every`: the number of calls between snapshots, which is the most that opening after a crash replays.
     - `keep_rounds`: keep all rounds, which `history` and `regret` show; or only those since the last snapshot.
+    - `certify`: keep what `certificate` and `regret_bounds` need, in the states of the learners.
     - `other_rounding`: as in `Session`.
 
     Campaigns begin when they are first named, and end with `end`. Methods may be called from several threads.
@@ -70,17 +68,19 @@ class Fleet(Stored):
         start: Any = None,
         snapshot_every: int = 512,
         keep_rounds: bool = True,
+        certify: bool = False,
         other_rounding: bool = False,
     ):
         use_compilation_cache()
         check.instance(problem, Problem, ProblemError, "a fleet needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a fleet needs one of cocoax.learners second")
         self.path = None if path is None else as_file(path)
-        learner = as_played(problem, learner)
-        settings = {**late_settings(horizon, 0, None, None), "fleet": True}
+        for name, value in (("keep_rounds", keep_rounds), ("certify", certify)):
+            if not isinstance(value, bool):
+                raise SessionError(f"{name} must be True or False, got {check.described(value)}")
+        learner = as_played(problem, learner, certify=certify)
+        settings = {**late_settings(horizon, 0, None, None), "fleet": True} | ({"certify": True} if certify else {})
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
-        if not isinstance(keep_rounds, bool):
-            raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
         if key is None and self.path is not None and self.path.exists():
             key = jax.random.key(0)  # only its dtype matters
         horizon = None if settings["horizon"] is None else Horizon(settings["horizon"])
@@ -93,41 +93,12 @@ class Fleet(Stored):
         self._guard = Guard()
         self._durable = DurableState(self.path, campaigns, identity, every, keep_rounds, other_rounding=other_rounding)
 
-    @property
-    def _campaigns(self) -> Campaigns:
-        return self._durable.copies
-
-    def __len__(self) -> int:
-        return len(self._campaigns.rows)
-
-    def __contains__(self, name: Any) -> bool:
-        return name in self._campaigns.rows
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The campaigns that have begun and not ended."""
-        return tuple(self._campaigns.rows)
-
-    @property
-    def problem(self) -> Problem:
-        """The problem that all campaigns share."""
-        return self._campaigns.problem
-
-    @property
-    def schema(self) -> Any:
-        """Fields, shapes and dtypes of a round, as JSON; None before the first one."""
-        return None if self._durable.schema is None else self._durable.schema.json
-
     def compile(self, like: Round = None) -> None:
         """Compile the programs for rounds like this one, or like those before, so that no call waits for it."""
         with self._guard.alone(self):
             schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
             if schema is not None:
                 self._campaigns.compile(schema.like if like is None else schema.cast(like, "like"))
-
-    def key(self, name: str) -> PRNGKeyArray:
-        """The key of a session that takes the same decisions as this campaign."""
-        return self._campaigns.key_of(checked_campaign(name))
 
     def decide(self, names: Iterable[str], requests: Round = None) -> Point:
         """The decisions of these campaigns, in NumPy, with a leading axis; the same until their rounds are observed.
@@ -136,7 +107,7 @@ class Fleet(Stored):
         problem has requests; they are on disk when this returns.
         """
         with self._guard.alone(self):
-            names = _checked(names)
+            names = checked_names(names)
             if self._campaigns.problem.has_requests != (requests is not None):
                 raise SessionError("requests= go with Problem(request=...), and only with it")
             rows = self._rows(names)
@@ -171,7 +142,7 @@ class Fleet(Stored):
         again, and its outcome is returned once more.
         """
         with self._guard.alone(self):
-            names = _checked(names)
+            names = checked_names(names)
             rows, campaigns = self._rows(names), self._campaigns
             fresh = self._not_counted(names, rows, at)
             if len(fresh):
@@ -218,7 +189,7 @@ class Fleet(Stored):
     def skip(self, names: Iterable[str]) -> None:
         """Give up the open requests of these campaigns: their rounds will not be observed."""
         with self._guard.alone(self):
-            rows, campaigns = self._known(_checked(names)), self._campaigns
+            rows, campaigns = self._known(checked_names(names)), self._campaigns
             if not campaigns.columns["open"][rows].all():
                 raise ConflictError("skip is for campaigns with an open request")
             event, after = campaigns.skip_event(rows)
@@ -227,7 +198,7 @@ class Fleet(Stored):
     def end(self, names: Iterable[str]) -> None:
         """End these campaigns. Their past stays; if a name comes again, it begins anew."""
         with self._guard.alone(self):
-            names, campaigns = _checked(names), self._campaigns
+            names, campaigns = checked_names(names), self._campaigns
             self._known(names)
             event = campaigns.end_event(names)
             self._durable.commit(campaigns, [event], None, lambda: campaigns.end(event))
@@ -241,62 +212,10 @@ class Fleet(Stored):
             self._durable.commit(campaigns, [event], None, lambda: campaigns.begin(event))
         return self._known(names)
 
-    def _known(self, names) -> np.ndarray:
-        rows = self._campaigns.rows
-        if unknown := [name for name in names if name not in rows]:
-            raise SessionError(f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
-        return np.fromiter((rows[name] for name in names), np.int64, len(names))
-
-    def rounds(self, names: Iterable[str]) -> np.ndarray:
-        """How many rounds each of these campaigns has observed."""
-        with self._guard.alone(self):
-            return self._campaigns.totals.columns["rounds"][self._known(_checked(names))]
-
-    def summary(self, name: str | None = None) -> dict:
-        """Totals and multipliers of one campaign, as `Session.summary`; without a name, of the whole fleet."""
-        with self._guard.alone(self):
-            campaigns = self._campaigns
-            if name is not None:
-                row = int(self._known([checked_campaign(name)])[0])
-                return {"campaign": name, **campaigns.totals.summary(row, campaigns.problem.names)}
-            rows = np.fromiter(campaigns.rows.values(), np.int64, len(campaigns.rows))
-            path = None if self.path is None else str(self.path)
-            names = campaigns.problem.names
-            whole = campaigns.totals.whole(rows, names) | campaigns.totals.multipliers(rows, names)
-            return {"path": path, "campaigns": len(rows), **whole}
-
     def forget(self) -> None:
         """Drop all past rounds, after a snapshot, and free their space; states, totals and multipliers stay."""
         with self._guard.alone(self):
             self._durable.forget()
-
-    def game(self, name: str, *, keep_rounds: bool = False) -> Game:
-        """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""
-        with self._guard.alone(self):
-            self._known([checked_campaign(name)])
-            return game_of(name, self._durable.past(), self._campaigns, self._durable.schema, keep_rounds)
-
-    def history(self, name: str) -> np.ndarray:
-        """One row a round of this campaign, as `Session.history`."""
-        return rows_of(self.game(name).table())
-
-    def regret(self, name: str, comparator: Any = None) -> Any:
-        """Running regret of a campaign, as `Session.regret`."""
-        return regret_of(self.game(name, keep_rounds=True), self._campaigns.problem, comparator)
-
-
-def _checked(names) -> list[str]:
-    if isinstance(names, str):
-        raise SessionError(f"names must be a list of names, got the string {names!r}; give [{names!r}]")
-    names = list(names)
-    for name in names:
-        checked_campaign(name)
-    if not 0 < len(names) <= MOST:
-        raise SessionError(f"a call serves 1 to {MOST:,} campaigns, got {len(names)}; give them in parts")
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise SessionError(f"{twice!r} comes twice; each campaign may come once in a call")
-    return names
 
 
 def _first(rounds) -> Any:

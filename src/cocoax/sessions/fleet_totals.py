@@ -7,6 +7,7 @@ import numpy as np
 from ..core.sums import compensated_add
 from ..learners.base import Outcome
 from . import outcomes
+from .totals import BLOCKS, LONGEST, SHORTEST, growing
 
 
 class FleetTotals:
@@ -17,12 +18,18 @@ class FleetTotals:
         self.columns = self.empty(0)
 
     def empty(self, campaigns: int) -> dict[str, np.ndarray]:
-        terms = 1 + 2 * self._constraints
+        m = self._constraints
+        terms = 1 + 2 * m
         return {
             "rounds": np.zeros(campaigns, np.int64),
             "totals": np.zeros((campaigns, terms)),  # of loss, g and [g]_+
             "lost": np.zeros((campaigns, terms)),  # the rounding errors of the totals
-            "last": np.zeros((campaigns, outcomes.width(self._constraints))),  # the latest outcomes
+            "last": np.zeros((campaigns, outcomes.width(m))),  # the latest outcomes
+            "losses": np.tile([np.inf, -np.inf], (campaigns, 1)),  # smallest and largest
+            "means": np.zeros((campaigns, BLOCKS, 2, m)),  # of multiplier and g, by blocks of rounds, oldest first
+            "sums": np.zeros((campaigns, 2, m)),  # of the block that is not full yet
+            "shape": np.tile(np.array([0, 0, SHORTEST]), (campaigns, 1)),  # as in a session
+            "alarm": np.zeros((campaigns, m), bool),
         }
 
     @property
@@ -37,8 +44,8 @@ class FleetTotals:
         self.columns = more
 
     def clear(self, rows: np.ndarray):
-        for column in self.columns.values():
-            column[rows] = 0
+        for name, first in self.empty(1).items():
+            self.columns[name][rows] = first
 
     def last(self, rows: np.ndarray) -> Outcome:
         """The outcomes of the latest rounds of these campaigns."""
@@ -53,6 +60,37 @@ class FleetTotals:
         columns["totals"][rows], columns["lost"][rows] = totals, lost
         columns["rounds"][rows] += 1
         columns["last"][rows] = numbers
+        low, high = columns["losses"][rows].T
+        columns["losses"][rows] = np.stack([np.minimum(low, new.loss), np.maximum(high, new.loss)], axis=1)
+        columns["sums"][rows] += np.stack([new.multiplier, new.constraint], axis=1)
+        columns["shape"][rows, 1] += 1
+        shape = columns["shape"][rows]
+        if len(full := rows[shape[:, 1] >= shape[:, 2]]):
+            self._end_block(full)
+
+    def _end_block(self, rows: np.ndarray):
+        """As `RunningTotals` does, for campaigns whose block is full."""
+        columns = self.columns
+        blocks, _, length = columns["shape"][rows].T
+        longer = (blocks == BLOCKS) & (length < LONGEST)
+        if len(some := rows[longer]):  # the block continues, to twice the length
+            halves = columns["means"][some].reshape(len(some), BLOCKS // 2, 2, 2, self._constraints)
+            columns["means"][some, : BLOCKS // 2] = halves.mean(2)
+            columns["shape"][some, 0], columns["shape"][some, 2] = BLOCKS // 2, 2 * length[longer]
+        if len(some := rows[(blocks == BLOCKS) & ~longer]):
+            columns["means"][some] = np.roll(columns["means"][some], -1, axis=1)
+            columns["shape"][some, 0] -= 1
+        if len(some := rows[~longer]):
+            place, _, length = columns["shape"][some].T
+            columns["means"][some, place] = columns["sums"][some] / length[:, None, None]
+            columns["sums"][some] = 0
+            columns["shape"][some, 0], columns["shape"][some, 1] = place + 1, 0
+        for row in rows:
+            columns["alarm"][row] = growing(columns["means"][row], columns["shape"][row, 0], columns["losses"][row])
+
+    def alarms(self, row: int, names: Any) -> list[str]:
+        """The constraints of this campaign that look infeasible."""
+        return [name for name, grows in zip(names, self.columns["alarm"][row]) if grows]
 
     def summary(self, row: int, names: Any) -> dict:
         """As that of a session."""

@@ -37,11 +37,18 @@ def summary_of(copies: LearnerCopies) -> dict:
 def alarm_of(copies: LearnerCopies) -> str | None:
     """A sentence if a budget looks infeasible, or is."""
     names = [name for name, grows in zip(copies.problem.names, copies.totals.growing()) if grows]
-    if not names:
-        return None
-    if is_certified(copies) and certificate_of(copies).infeasible:
+    if names and is_certified(copies) and certificate_of(copies).infeasible:
         return f"no decision meets {', '.join(names)} over the rounds so far, which is proven: loosen the budget"
+    return alarm_for(names)
+
+
+def alarm_for(names: list[str]) -> str | None:
+    """The sentence about constraints that look infeasible."""
     return (
-        f"the multiplier of {', '.join(names)} keeps growing while it is exceeded: the budget looks infeasible; "
-        "loosen it, or ask regret() for a proof"
+        None
+        if not names
+        else (
+            f"the multiplier of {', '.join(names)} keeps growing while it is exceeded: the budget looks infeasible; "
+            "loosen it, or ask regret() for a proof"
+        )
     )

@@ -1,15 +1,16 @@
 """Sums over the rounds of a session that do not drift, and a sign of infeasible budgets."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..core.sums import compensated_add
 from ..learners.base import Outcome
 
-_BLOCKS = 16  # the newest blocks; each holds means over equally many rounds
+BLOCKS = 16  # the newest blocks; each holds means over equally many rounds
 _WATCHED = 8  # an alarm needs a sign in each of so many blocks
-_SHORTEST, _LONGEST = 32, 4096  # rounds in a block
+SHORTEST, LONGEST = 32, 4096  # rounds in a block
 _TOO_DEAR = 3  # times the range of the losses: feasible pacing problems reached 2.4 at most (DPP, 12 games)
 
 
@@ -24,9 +25,9 @@ class RunningTotals:
         self._lost = np.zeros(1 + 2 * constraints)  # the rounding errors of the totals
         self._losses = math.inf, -math.inf  # smallest and largest
         self._multiplier = [0.0] * constraints
-        self._means = np.zeros((_BLOCKS, 2, constraints))  # of multiplier and g, oldest first
+        self._means = np.zeros((BLOCKS, 2, constraints))  # of multiplier and g, oldest first
         self._sums = [0.0] * (2 * constraints)  # of the block that is not full yet
-        self._blocks = 0, 0, _SHORTEST  # full blocks, rounds in the next one, rounds in a full one
+        self._blocks = 0, 0, SHORTEST  # full blocks, rounds in the next one, rounds in a full one
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -65,28 +66,18 @@ class RunningTotals:
             self._blocks = full, inside + 1, length
             return
         means = self._means.copy()
-        if full == _BLOCKS and length < _LONGEST:
-            means[: _BLOCKS // 2] = means.reshape(_BLOCKS // 2, 2, *means.shape[1:]).mean(1)
-            self._means, self._blocks = means, (_BLOCKS // 2, inside + 1, 2 * length)
+        if full == BLOCKS and length < LONGEST:
+            means[: BLOCKS // 2] = means.reshape(BLOCKS // 2, 2, *means.shape[1:]).mean(1)
+            self._means, self._blocks = means, (BLOCKS // 2, inside + 1, 2 * length)
             return  # the block continues, to twice the length
-        if full == _BLOCKS:
-            means, full = np.roll(means, -1, axis=0), _BLOCKS - 1
+        if full == BLOCKS:
+            means, full = np.roll(means, -1, axis=0), BLOCKS - 1
         means[full] = np.array(self._sums).reshape(2, -1) / length
         self._means, self._sums, self._blocks = means, [0.0] * len(pair), (full + 1, 0, length)
 
     def growing(self) -> np.ndarray:
-        r"""For each constraint, whether it is exceeded at too high a price while its multiplier rises in every block.
-
-        If x is feasible, no regret against $f_t + \lambda_t g_t$ bounds $\sum\lambda_t g_t(x_t)$ by
-        $\sum (f_t(x) - f_t(x_t))$, at most the range of the losses a round: more is a sign that no x is feasible.
-        """
-        full = self._blocks[0]
-        if full < _WATCHED:
-            return np.zeros(self._constraints, bool)
-        multiplier, values = np.moveaxis(self._means[full - _WATCHED : full], 1, 0)
-        price = multiplier[_WATCHED // 2 :].mean(0) * values[_WATCHED // 2 :].mean(0)
-        low, high = self._losses
-        return (np.diff(multiplier, axis=0) > 0).all(0) & (values > 0).all(0) & (price > _TOO_DEAR * (high - low))
+        """For each constraint, whether it looks infeasible."""
+        return growing(self._means, self._blocks[0], self._losses)
 
     def summary(self, names) -> dict:
         loss, *rest = self._totals.tolist()
@@ -99,3 +90,17 @@ class RunningTotals:
             "hard_violation": dict(zip(names, hard)),
             "multiplier": dict(zip(names, self._multiplier)),
         }
+
+
+def growing(means: np.ndarray, full: int, losses: Any) -> np.ndarray:
+    r"""For each constraint, whether it is exceeded at too high a price while its multiplier rises in every block.
+
+    If x is feasible, no regret against $f_t + \lambda_t g_t$ bounds $\sum\lambda_t g_t(x_t)$ by
+    $\sum (f_t(x) - f_t(x_t))$, at most the range of the losses a round: more is a sign that no x is feasible.
+    """
+    if full < _WATCHED:
+        return np.zeros(means.shape[-1], bool)
+    multiplier, values = np.moveaxis(means[full - _WATCHED : full], 1, 0)
+    price = multiplier[_WATCHED // 2 :].mean(0) * values[_WATCHED // 2 :].mean(0)
+    low, high = losses
+    return (np.diff(multiplier, axis=0) > 0).all(0) & (values > 0).all(0) & (price > _TOO_DEAR * (high - low))
