@@ -375,7 +375,7 @@ def test_openapi_describes_every_call(known):
     paths = tools.asked(play, known)["paths"]
     assert paths.keys() == {
         "/decide", "/observe", "/skip", "/end", "/health", "/ready", "/metrics", "/summary", "/summary/{name}",
-        "/campaigns", "/history/{name}",
+        "/campaigns", "/history/{name}", "/certificate/{name}",
     }  # fmt: skip
     assert "requestBody" in paths["/observe"]["post"]
 

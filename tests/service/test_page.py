@@ -45,8 +45,10 @@ def test_page_shows_campaigns_and_finds_them(tmp_path):
     tokens = tmp_path / "tokens"
     tokens.write_text("\n".join(f"{role} {token}" for role, token in tools.TOKENS.items()))
     names = [*(f"campaign {i}" for i in range(12)), BAD]
-    with browser() as chromium, tools.process(tmp_path, tmp_path / "fleet", "--tokens", str(tokens)) as (_, port):
-        observe(port, names)
+    options = "--tokens", str(tokens)
+    with browser() as chromium, tools.process(tmp_path, tmp_path / "fleet", *options, certify=True) as (_, port):
+        for _ in range(30):
+            observe(port, names)
         address = f"http://127.0.0.1:{port}/"
         for look, (width, height, scheme) in LOOKS.items():
             page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -61,6 +63,10 @@ def test_page_shows_campaigns_and_finds_them(tmp_path):
             page.press("#token", "Enter")
             expect(page.locator("#rows tr")).to_have_count(13)
             assert cells(page) == names and "13" in page.text_content("#totals") and not page.text_content("#said")
+            page.click("text=campaign 3")
+            expect(page.locator("#one svg")).to_have_count(2)  # spending against plan, and its multiplier
+            assert "Regret so far, proven" in page.text_content("#one")
+            assert "spent minus plan" in page.text_content("#one") and "alarms" in page.text_content("#totals")
             page.screenshot(path=SCREENSHOTS / f"service-{look}.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             page.fill("#search", "N 1")

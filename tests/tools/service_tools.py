@@ -25,7 +25,7 @@ sys.path.insert(0, {tools!r})
 import jax
 jax.config.update("jax_enable_x64", True)
 import service_tools
-fleet = service_tools.fleet({path!r})
+fleet = service_tools.fleet({path!r}, certify={certify})
 example = service_tools.tools.a_round(0)
 """
 
@@ -97,10 +97,10 @@ def asked(function, it=None, *, tokens=None, role=None, **limits):
 
 
 @contextlib.contextmanager
-def process(folder, path, *options):
+def process(folder, path, *options, certify=False):
     """(a service in a process of its own, its port)."""
     file = Path(folder) / "served.py"
-    file.write_text(FILE.format(tools=str(Path(__file__).parent), path=str(path)))
+    file.write_text(FILE.format(tools=str(Path(__file__).parent), path=str(path), certify=certify))
     command = [sys.executable, "-m", "cocoax.cli", "serve", str(file), "--port", "0", *options]
     with open(Path(folder) / "log", "a") as log:
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ)

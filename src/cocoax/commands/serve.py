@@ -11,7 +11,7 @@ from .app import app
 
 @app.command()
 def serve(
-    file: Annotated[Path, typer.Argument(help="A Python file that defines fleet = cx.Fleet(...).")],
+    file: Annotated[Path, typer.Argument(help="A Python file that defines fleet = cx.Fleet(...), or sessions.")],
     host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need tokens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8000,
     tokens: Annotated[
@@ -19,11 +19,15 @@ def serve(
     ] = None,
     body: Annotated[int, typer.Option(min=1, help="Largest body of a request, in bytes.")] = 1 << 20,
     queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are refused with 429.")] = 4096,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, help="Requests a second of one client; more are refused with 429.")
+    ] = None,
     log_all: Annotated[bool, typer.Option("--log-all", help="Log every request, not only refused ones.")] = False,
 ):
-    """A fleet as an HTTP service, until SIGTERM or Ctrl-C."""
+    """A fleet, or sessions, as an HTTP service, until SIGTERM or Ctrl-C."""
     try:
         from ..service import access, run
     except ModuleNotFoundError as missing:
         raise SessionError(f'{missing.name} is missing; a service needs it: pip install "cocoax[serve]"') from None
-    run.serve(file, host, port, access.tokens_from(tokens), largest_body=body, longest_queue=queue, log_all=log_all)
+    limits = {"largest_body": body, "longest_queue": queue, "rate": rate, "log_all": log_all}
+    run.serve(file, host, port, access.tokens_from(tokens), **limits)

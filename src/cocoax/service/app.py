@@ -22,22 +22,25 @@ from .errors import EXTRA_HEADERS, Refused, refused
 from .forms import FORMS, parsed
 from .gate import Gate
 from .metrics import Metrics
+from .sessions import SessionBatcher, Sessions
 
 _LOOKS_BACK = 2  # requests at a time that read the whole file
 
 
 def service(
-    fleet: Fleet,
+    fleet: Fleet | Sessions,
     tokens: Tokens | None = None,
     *,
     largest_body: int = 1 << 20,
     longest_queue: int = 4096,
     seconds: float = 10.0,
+    rate: float | None = None,
     log_all: bool = False,
 ) -> Gate:
-    """The ASGI application that serves a fleet, and closes it when it stops."""
+    """The ASGI application that serves a fleet, or sessions, and closes them when it stops."""
     metrics = Metrics(fleet, lambda: batcher.waiting)
-    batcher = Batcher(fleet, longest=longest_queue, served=metrics.served)
+    kind_of_batcher = SessionBatcher if isinstance(fleet, Sessions) else Batcher
+    batcher = kind_of_batcher(fleet, longest=longest_queue, served=metrics.served)
 
     @contextlib.asynccontextmanager
     async def lifespan(_):
@@ -54,7 +57,7 @@ def service(
         app.add_exception_handler(kind, _refusal)
     _describe_calls(app)
     _add_views(app, fleet, batcher, metrics)
-    limits = {"largest_body": largest_body, "seconds": seconds, "log_all": log_all}
+    limits = {"largest_body": largest_body, "seconds": seconds, "rate": rate, "log_all": log_all}
 
     async def call(kind: Any, body: bytes) -> Response:
         return _json(await batcher.answer(parsed(kind, body, fleet)))
@@ -87,7 +90,7 @@ def _describe_calls(app: FastAPI):
         app.add_api_route(f"/{kind}", described, methods=["POST"], name=kind, summary=form.__doc__, response_model=None)
 
 
-def _add_views(app: FastAPI, fleet: Fleet, batcher: Batcher, metrics: Metrics):
+def _add_views(app: FastAPI, fleet: Fleet | Sessions, batcher: Batcher, metrics: Metrics):
     looking_back = threading.BoundedSemaphore(_LOOKS_BACK)
 
     @app.get("/health")
@@ -140,6 +143,16 @@ def _add_views(app: FastAPI, fleet: Fleet, batcher: Batcher, metrics: Metrics):
             looking_back.release()
         return _json({column: rows[column].tolist() for column in rows.dtype.names or ()})
 
+    @app.get("/certificate/{name:path}")
+    def certificate(name: str, lmos: Annotated[int, Query(ge=1, le=100)] = 20) -> Response:
+        """A proven bound on the regret of one campaign so far, if it is certified."""
+        bound = fleet.certificate(_known(fleet, name), lmos=lmos)
+        figures = {"regret": bound.regret, "mean": bound.mean, "infeasible": bound.infeasible, "rounds": bound.rounds}
+        multiplier = dict(zip(fleet.summary(name)["violation"], bound.multiplier.tolist()))
+        return _json(
+            {"campaign": name, **{key: value.item() for key, value in figures.items()}, "multiplier": multiplier}
+        )
+
     @app.get("/", include_in_schema=False)
     async def page() -> HTMLResponse:
         inline = "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -151,7 +164,7 @@ def _page() -> str:
     return resources.files("cocoax.service").joinpath("page.html").read_text("utf-8")
 
 
-def _known(fleet: Fleet, name: str) -> str:
+def _known(fleet: Fleet | Sessions, name: str) -> str:
     if name not in fleet:
         raise Refused(404, f"there is no campaign {name[:200]!r}; it has not begun, or has ended")
     return name

@@ -28,6 +28,7 @@ class Call:
     data: Any = None  # requests or rounds, stacked
     played: Any = None
     at: np.ndarray | None = None
+    ticket: str | None = None  # of a session with late feedback
     single: bool = False
     size: int = 0  # bytes of its body
     since: float = field(default_factory=time.perf_counter)
@@ -43,7 +44,7 @@ class Batcher:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: Any,  # a Fleet, or what looks like one
         *,
         longest: int = 4096,
         most_bytes: int = 1 << 26,
@@ -102,7 +103,7 @@ class Batcher:
                 if not self._queue:
                     return
                 batch = self._take()
-            answers = [pair for group in _grouped(batch) for pair in zip(group, self._serve(group))]
+            answers = [pair for group in self._groups(batch) for pair in zip(group, self._serve(group))]
             try:
                 self._loop.call_soon_threadsafe(_deliver, answers)  # pyright: ignore[reportOptionalMemberAccess]
             except RuntimeError:  # the loop is closed: nobody waits any more
@@ -123,6 +124,13 @@ class Batcher:
         self._queue = deque(left)
         return taken
 
+    def _groups(self, batch: list[Call]) -> list[list[Call]]:
+        """Calls that the fleet can serve together."""
+        groups: dict[Any, list[Call]] = {}
+        for call in batch:
+            groups.setdefault((call.kind, shape_of(call.data), shape_of(call.played)), []).append(call)
+        return list(groups.values())
+
     def _serve(self, calls: list[Call]) -> list:
         """Answers or errors of calls of one shape."""
         began = time.perf_counter()
@@ -142,6 +150,8 @@ class Batcher:
 
     def _together(self, calls: list[Call]) -> list[dict]:
         fleet, kind = self.fleet, calls[0].kind
+        if any(call.ticket is not None for call in calls):
+            raise Refused(422, "tickets are for sessions; give at, the rounds that decide answered with")
         names = [name for call in calls for name in call.names]
         if kind in ("skip", "end"):
             if unknown := [name for name in names if name not in fleet]:
@@ -173,14 +183,6 @@ class Batcher:
 
 def _rounds(fleet: Fleet, name) -> int:
     return int(fleet.rounds([name])[0]) if name in fleet else 0
-
-
-def _grouped(batch: list[Call]) -> list[list[Call]]:
-    """Calls that the fleet can serve together."""
-    groups: dict[Any, list[Call]] = {}
-    for call in batch:
-        groups.setdefault((call.kind, shape_of(call.data), shape_of(call.played)), []).append(call)
-    return list(groups.values())
 
 
 def _deliver(answers):

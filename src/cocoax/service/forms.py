@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..sessions.fleet import Fleet
 from .batching import Call
 from .columns import columns
 from .errors import Refused
@@ -14,12 +13,15 @@ _Count = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
 _Names = Annotated[list[str] | None, Field(description="Campaigns, each once. New ones begin.")]
 _Name = Annotated[str | None, Field(description="Instead of names: one campaign; other fields without a leading axis.")]
 
+_Ticket = Annotated[str | None, Field(min_length=1, description="The name of a round of late feedback.")]
+
 
 class _Form(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     names: _Names = None
     name: _Name = None
+    ticket: _Ticket = None
 
 
 class Decide(_Form):
@@ -50,7 +52,7 @@ class End(_Form):
 FORMS: dict[str, type[_Form]] = {"decide": Decide, "observe": Observe, "skip": Skip, "end": End}
 
 
-def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet: Fleet) -> Call:
+def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet: Any) -> Call:
     """The call that a body asks for."""
     try:
         form = FORMS[kind].model_validate_json(body)
@@ -65,7 +67,7 @@ def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet
     single = form.names is None
     names = [form.name] if form.names is None else form.names
     floats = fleet.schema is None
-    call = Call(kind, names, single=single, size=len(body))
+    call = Call(kind, names, single=single, size=len(body), ticket=form.ticket)
     if isinstance(form, Decide):
         call.data = _stacked(form.requests, call, "requests", floats)
     if isinstance(form, Observe):

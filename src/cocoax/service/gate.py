@@ -8,11 +8,13 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from .access import Tokens, check_host, role_of
+from .access import PUBLIC, Tokens, check_host, role_of
 from .errors import EXTRA_HEADERS, Refused, refused
 from .metrics import Metrics
+from .rate import Rate
 
 _log = logging.getLogger("cocoax.service")
+_GUESSES = 20  # wrong tokens a second that one address may try
 
 
 class Gate:
@@ -27,10 +29,13 @@ class Gate:
         *,
         largest_body: int,
         seconds: float,
+        rate: float | None,
         log_all: bool,
     ):
         self.app, self._calls, self._tokens, self._metrics = app, calls, tokens, metrics
         self._largest, self._seconds, self._log_all = largest_body, seconds, log_all
+        self._rate = None if rate is None else Rate(rate, 2 * rate)
+        self._guesses = Rate(_GUESSES, 10 * _GUESSES)  # wrong tokens
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -49,7 +54,7 @@ class Gate:
             headers = dict(scope["headers"])
             if not self._tokens:
                 check_host(headers.get(b"host"))
-            self._tokens.check(role_of(scope["method"], path), headers.get(b"authorization"))
+            self._check_client(scope, headers.get(b"authorization"))
             body = b"" if scope["method"] in ("GET", "HEAD") else await self._body(headers, receive)
             if scope["method"] == "POST" and path in self._calls:
                 await (await self._calls[path](body))(scope, receive, noted)
@@ -71,6 +76,17 @@ class Gate:
             if "error" in scope:
                 fields["error"] = scope["error"]
             _log.info("request", extra={"fields": fields})
+
+    def _check_client(self, scope, authorization: bytes | None):
+        address = (scope.get("client") or ("",))[0]
+        try:
+            self._tokens.check(role_of(scope["method"], scope["path"]), authorization)
+        except Refused as refusal:
+            if refusal.status == 401:
+                self._guesses.check(address, "too many wrong tokens; ask again later")
+            raise
+        if self._rate is not None and scope["path"] not in PUBLIC:
+            self._rate.check((address, authorization), "this client asks too often; ask again later")
 
     async def _body(self, headers, receive) -> bytes:
         """The whole body, if it is JSON of a fair size that comes in time."""

@@ -1,15 +1,21 @@
 """Figures for Prometheus."""
 
+import math
+import time
 from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ..sessions.fleet import Fleet
+from ..errors import SessionError
 
-_PATHS = {"decide", "observe", "skip", "end", "summary", "history", "campaigns", "metrics", "health", "ready"}
+_PATHS = {"decide", "observe", "skip", "end", "summary", "history", "campaigns", "certificate"}
+_PATHS |= {"metrics", "health", "ready"}
 _SECONDS = 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
+_PART = 1024  # campaigns in one call
+_BOUNDS = 30  # seconds between two computations of the regret bounds
 _TOTALS = {
     "violation": "Sum of the constraint's values, over the rounds of all campaigns: spending minus plan",
     "hard_violation": "Sum of the positive values of the constraint, over the rounds of all campaigns",
@@ -21,7 +27,7 @@ _TOTALS = {
 class Metrics:
     """Counters and histograms of one service, and gauges that ask its fleet."""
 
-    def __init__(self, fleet: Fleet, waiting: Callable[[], int]):
+    def __init__(self, fleet: Any, waiting: Callable[[], int]):
         self._registry = registry = CollectorRegistry()
         self._requests = Histogram(
             "cocoax_request_seconds", "Time from a request to its answer", ["path"], buckets=_SECONDS, registry=registry
@@ -53,8 +59,21 @@ class Metrics:
 
 
 class _OfFleet(Collector):
-    def __init__(self, fleet: Fleet, waiting: Callable[[], int]):
+    def __init__(self, fleet: Any, waiting: Callable[[], int]):
         self._fleet, self._waiting = fleet, waiting
+        self._bound, self._since = None, -math.inf
+
+    def _regret_bound(self) -> float | None:
+        """The sum over all campaigns; None if they are not certified."""
+        if time.monotonic() - self._since > _BOUNDS:
+            try:
+                names = self._fleet.names
+                parts = [names[at : at + _PART] for at in range(0, len(names), _PART)]
+                self._bound = float(sum(self._fleet.regret_bounds(part).sum() for part in parts))
+            except SessionError:  # not certified, or a campaign ended meanwhile
+                self._bound = None
+            self._since = time.monotonic()
+        return self._bound
 
     def describe(self):
         return []
@@ -65,6 +84,10 @@ class _OfFleet(Collector):
         yield GaugeMetricFamily("cocoax_campaigns", "Campaigns that have not ended", value=summary["campaigns"])
         yield GaugeMetricFamily("cocoax_rounds", "Rounds of these campaigns", value=summary["rounds"])
         yield GaugeMetricFamily("cocoax_loss", "Sum of the losses of these rounds", value=summary["loss"])
+        yield GaugeMetricFamily("cocoax_alarms", "Campaigns whose budget looks infeasible", value=summary["alarms"])
+        if (bound := self._regret_bound()) is not None:
+            text = "Sum of proven bounds on the regret of all campaigns so far"
+            yield GaugeMetricFamily("cocoax_regret_bound", text, value=bound)
         for name, text in _TOTALS.items():
             family = GaugeMetricFamily(f"cocoax_{name}", text, labels=["constraint"])
             for constraint, value in summary[name].items():

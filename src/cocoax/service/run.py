@@ -16,13 +16,14 @@ from ..errors import CocoaxError, SessionError
 from ..sessions.fleet import Fleet
 from .access import Tokens, is_loopback
 from .app import service
+from .sessions import Sessions
 
 _IDLE, _FIRST, _STOPPING = 30, 10, 20  # seconds: kept connections, first headers, answers that wait when it stops
 _CONNECTIONS = 1024
 
 
 def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
-    """Serve the fleet of a file until SIGTERM or Ctrl-C."""
+    """Serve the fleet or the sessions of a file until SIGTERM or Ctrl-C."""
     if not is_loopback(host) and not tokens:
         raise SessionError(f"tokens must guard a service on {host}; give --tokens FILE, or leave out --host")
     fleet, example = load(file)
@@ -36,8 +37,8 @@ def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
             uvicorn.Server(_config(app)).run(sockets=[listener])
 
 
-def load(file: Path) -> tuple[Fleet, Any]:
-    """`fleet`, and `example` if there is one, as a Python file defines them."""
+def load(file: Path) -> tuple[Fleet | Sessions, Any]:
+    """`fleet`, `session` or `sessions`, and `example` if there is one, as a Python file defines them."""
     if not file.is_file():
         raise SessionError(f"there is no file {file}; give a Python file that defines fleet = cx.Fleet(...)")
     sys.path.insert(0, str(file.resolve().parent))  # as `python FILE` would
@@ -47,9 +48,12 @@ def load(file: Path) -> tuple[Fleet, Any]:
         raise SessionError(f"{file}: {error}") from error
     except (Exception, SystemExit) as error:
         raise SessionError(f"{file} raised {type(error).__name__}: {error}; mend it and run again") from error
-    if not isinstance(names.get("fleet"), Fleet):
-        raise SessionError(f"{file} does not define fleet = cx.Fleet(...)")
-    return names["fleet"], names.get("example")
+    if isinstance(names.get("fleet"), Fleet):
+        return names["fleet"], names.get("example")
+    sessions = names.get("sessions", {"session": names["session"]} if "session" in names else None)
+    if not isinstance(sessions, dict) or not sessions:
+        raise SessionError(f"{file} does not define fleet = cx.Fleet(...), session = cx.Session(...) or sessions")
+    return Sessions(sessions), names.get("example")
 
 
 def _listening(host, port) -> socket.socket:

@@ -165,6 +165,11 @@ class DurableState(Generic[Learners]):
         """The kind of the last event of a ticket, if it was ever given."""
         return self._journal.last_of(ticket)
 
+    def outcome_of(self, ticket: str | None) -> bytes | None:
+        """The outcome of the last observed round, or of the one with this ticket, as stored."""
+        self.check_usable()
+        return self._journal.outcome_of(ticket, self.copies.largest_field(self.schema))
+
     def observed(self) -> Iterator[Event]:
         """Every observed round from the first on."""
         return (event for event in self.past() if event.kind == OBSERVED)

@@ -35,6 +35,7 @@ from .durable import DurableState
 from .guard import Guard
 from .history import game_of, regret_of, rows_of, table_of
 from .identity import signature
+from .outcomes import unpacked
 from .replay import replay
 from .requests import cast_request, check_same, whole_round
 from .schema import RoundSchema
@@ -155,6 +156,11 @@ class Session(Stored):
         return to_numpy(self._copies.tickets[OPEN].request) if OPEN in self._copies.tickets else None
 
     @property
+    def schema(self) -> Any:
+        """Fields, shapes and dtypes of a round, as JSON; None before the first one."""
+        return None if self._durable.schema is None else self._durable.schema.json
+
+    @property
     def state(self) -> Any:
         """The state of the learner, for `play(state=...)` or another session; a tuple if there are several copies."""
         states = [self._copies.state(which) for which in range(len(self._copies.states))]
@@ -252,6 +258,12 @@ class Session(Stored):
             outcomes.append(outcome)
         self._durable.commit(copies, events, schema)
         return outcomes
+
+    def outcome(self, ticket: str | None = None) -> Outcome | None:
+        """The outcome of the last observed round, or of the one with this ticket; None if there is none."""
+        with self._guard.alone(self):
+            data = self._durable.outcome_of(ticket)
+            return None if data is None else unpacked(np.frombuffer(data), self._copies.constraints)
 
     def skip(self, ticket: str | None = None) -> None:
         """Give up a ticket, or the last request: its round will not be observed, and no copy learns from it."""

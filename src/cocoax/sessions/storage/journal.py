@@ -198,6 +198,13 @@ class Journal:
         query = "SELECT kind FROM events WHERE ticket = ? ORDER BY number DESC LIMIT 1"
         return (self._database.read_row(query, ticket, longest=0) or (None,))[0]
 
+    def outcome_of(self, ticket: str | None, size: int) -> bytes | None:
+        """The outcome of the last observed round, or of the one with this ticket."""
+        self._store_waiting()
+        which, arguments = ("", ()) if ticket is None else (" AND ticket = ?", (ticket,))
+        query = f"SELECT outcome FROM events WHERE kind = 'observed'{which} ORDER BY number DESC LIMIT 1"
+        return (self._database.read_row(query, *arguments, longest=size) or (None,))[0]
+
     def settle(self, last: int) -> bool:
         """After an interrupt: drop the events after `last`; False if the database has some of them already."""
         if self._database.uncertain:
