@@ -31,7 +31,13 @@ OF_REQUESTS = {
     learners.Throttling,
 }
 # They play on some sets only: test_own_sets checks them
-OF_SETS = {primal.DiagonalNewton, primal.Mixture, learners.AutoNewton}
+OF_SETS = {
+    primal.DiagonalNewton,
+    primal.ExponentiatedGradient,
+    primal.Mixture,
+    primal.OnlineNewton,
+    learners.AutoNewton,
+}
 ROUNDS = 20  # as many as vmap must equal a loop for
 
 

@@ -10,6 +10,11 @@ from cocoax.testing import check_primal
 
 BOXES = domains.Product({"mean": domains.Box([-1.0], [2.0]), "biases": domains.Box([-1.0] * 3, [1.0] * 3)})
 ON_SETS = {
+    "ExponentiatedGradient": (primal.ExponentiatedGradient(), domains.ProbabilitySimplex(4)),
+    "OnlineNewton": (
+        primal.OnlineNewton(),
+        domains.Product({"l2": domains.L2Ball(2, 1.0), "l1": domains.L1Ball(3, 1.0)}),
+    ),
     "DiagonalNewton": (primal.DiagonalNewton(), BOXES),
     "Mixture": (primal.Mixture([primal.DiagonalNewton(0.5), primal.OGD()]), BOXES),
 }
@@ -24,6 +29,7 @@ def test_primals_keep_their_contract_on_their_sets(name):
 @pytest.mark.parametrize(
     "learner, sentence",
     [
+        (learners.PrimalDual(primal.ExponentiatedGradient(), cx.dual.RobustPI()), "plays on a ProbabilitySimplex"),
         (learners.PrimalDual(primal.DiagonalNewton(), cx.dual.RobustPI()), "DiagonalNewton plays on boxes"),
         (learners.AutoNewton(), "AutoNewton plays on boxes .* choose learners.Auto"),
     ],

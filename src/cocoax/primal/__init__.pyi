@@ -14,6 +14,7 @@ from .base import first_guess as first_guess
 from .base import step_size as step_size
 from .diagonal_newton import DiagonalNewton as DiagonalNewton
 from .distance_bound import DistanceBound as DistanceBound
+from .exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from .ftpl import FTPL as FTPL
 from .loo_bogd import LOOBOGD as LOOBOGD
 from .meta_ogd import MetaOGD as MetaOGD
@@ -23,6 +24,7 @@ from .morgfw import MORGFW as MORGFW
 from .ocg import OCG as OCG
 from .ofw import OFW as OFW
 from .ogd import OGD as OGD
+from .online_newton import OnlineNewton as OnlineNewton
 from .orgfw import ORGFW as ORGFW
 from .ospf import OSPF as OSPF
 from .perturbation import AbstractPerturbation as AbstractPerturbation

@@ -139,6 +139,30 @@ def mixture(*, count: int, variance: Any, span: Any) -> Any:
     return 2 * np.sqrt(variance * math.log(count)) + span * (4 / 3 * math.log(count) + 4)
 
 
+def exponentiated_gradient(*, dimension: int, step: Any, spans: Any) -> Any:
+    r"""$\frac{\ln d}\eta+\frac\eta8\sum_sS_s^2$ on a simplex of total 1, from its centre; S are spans of gradients.
+
+    >>> round(float(exponentiated_gradient(dimension=2, step=1.0, spans=[2.0, 2.0])), 3)
+    1.693
+    """
+    return math.log(dimension) / step + step / 8 * np.sum(np.square(spans))
+
+
+def online_newton(*, first_rate: Any, rate: Any, log_ratio: Any, errors: Any = 0.0, damping: Any = 1.0) -> Any:
+    r"""$\frac\rho{2\gamma_1}+\frac1{2\gamma_t}\ln\frac{\det A_t}{\varepsilon^d}+\sum_s\gamma_s\delta_s$.
+
+    For exp-concave losses and $\gamma$ that never grows, $f(x_t)-f(z)\le\langle\nabla_t,x_t-z\rangle-
+    \frac{\gamma_t}2\langle\nabla_t,x_t-z\rangle^2$ (Hazan et al., 2007, Lemma 3). A step is worth at most
+    $\frac{\gamma_t}2(\|x_t-z\|_{A_t}^2-\|x_{t+1}-z\|_{A_t}^2)+\frac1{2\gamma_t}\nabla_t^\top A_t^{-1}\nabla_t+
+    \gamma_t\delta_t$, where $\delta$ is the projection's gap; the sum of $\nabla^\top A^{-1}\nabla$ is at most
+    the logarithm of the determinants' ratio.
+
+    >>> online_newton(first_rate=0.5, rate=0.25, log_ratio=3.0)
+    7.0
+    """
+    return damping / (2 * first_rate) + log_ratio / (2 * rate) + errors
+
+
 def ftpl(size: Any, squares: Any, *, diameter: Any, dimension: int, perturbation: str = "ball") -> Any:
     r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
 
