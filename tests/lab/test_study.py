@@ -434,3 +434,20 @@ def test_rows_are_read_once_each_whatever_their_columns(tmp_path):
     found = store.read("game").sort("key")
     assert found["key"].to_list() == ["a", "b", "c", "d"] and found["y"].to_list() == [None, None, None, 4]
     assert store.keys("game") == {"a", "b", "c", "d"}
+
+
+def test_a_study_prints_who_leads_and_never_fails_to_print():
+    learners = {"stay": cx.learners.Stay(), "DPP": cx.learners.DPP()}
+    study = Study({"pacing": lambda key: cx.problems.pacing(key, segments=3)}, learners, [5], seeds=range(2))
+    assert str(study).splitlines() == [
+        "Study of 2 learners on 1 problem, 2 seeds: 0 of 4 games played",
+        "  pacing  T = 5",
+    ]
+    study.run(quiet=True)
+    scores = study.table().group_by("learner").agg(pl.col("score").mean()).sort("score")
+    ranked = ", ".join(f"{name} {score:.4g}" for name, score in scores.iter_rows())
+    assert str(study).splitlines()[1] == f"  pacing  mean score at T = 5, lowest first: {ranked}"
+    assert "4 of 4 games played" in study._repr_html_()
+    unknown = Study({"pacing": lambda key: (cx, open)[0]}, {"stay": cx.learners.Stay()}, [5], seeds=[0])
+    unknown.sources["pacing"] = iter(())  # cannot be hashed
+    assert repr(unknown).startswith("<cocoax.lab.study.Study object")

@@ -116,6 +116,11 @@ def test_frames_have_labels_too():
         with pytest.raises(cx.SessionError, match="labels must be 3 texts or dates"):
             it.observe_many(frame, labels=["a"])
         assert it.rounds == 3
+        polars = pl.DataFrame({"value": [[1.0, 2.0]] * 2, "date": DAYS[:2]})
+        it.observe_many(polars.drop("date"), labels=polars["date"])
+        for row in [*polars.drop("date").iter_rows(named=True), *frame.to_dict("records")]:
+            it.observe(row)
+        assert it.history()["label"][3:6].tolist() == ["2026-03-01", "2026-03-02", ""]
 
 
 @pytest.mark.parametrize("label", ["", "a\nb", "x" * 201, 3, ["a"], b"a"])

@@ -1,5 +1,6 @@
 """Many games: every learner on every problem, against the same rounds."""
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from .. import __version__
 from ..core import check
 from ..core.compilation_cache import use_compilation_cache
 from ..core.fingerprint import fingerprint
-from ..errors import LabError
+from ..errors import CocoaxError, LabError
 from ..learners.base import AbstractLearner
 from . import describe
 from .arguments import by_name, of_problem, whole_numbers
@@ -160,10 +161,14 @@ class Study:
         return table_for_papers(self, horizon)
 
     def __repr__(self):
-        return str(describe.summary(self))
+        try:
+            return str(describe.summary(self))
+        except CocoaxError:  # a part that cannot be stored: run() says so
+            return super().__repr__()
 
     def _repr_html_(self):
-        return describe.summary(self).html()
+        with contextlib.suppress(CocoaxError):
+            return describe.summary(self).html()
 
     def _stored(self):
         plan = pl.DataFrame(self.plan, schema=Planned._fields, orient="row")

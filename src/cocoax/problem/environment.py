@@ -17,7 +17,12 @@ from .problem import Problem, Round
 
 
 class Environment(eqx.Module):
-    """Where rounds come from: a sampler, a recording, or an adversary.
+    """Where rounds come from, one at a time inside the compiled loop: a sampler, a recording, or an adversary.
+
+    One of your own has `init`, the first state, and `emit`, the next state and the round. Both are traced: they are
+    written with `jax.numpy`, and take all chance from their key. Fields are parameters. Every round has the same
+    structure, shapes and dtypes. `play` needs a `horizon` with it, and goes on from `game.state` (`length=` plays a
+    part); `hindsight` draws its rounds (`draw`), or takes those of a game (`keep_rounds=True`) if they are answers.
 
     `emit` is given the decision itself: the strongest adversary. Guarantees of randomised learners hold only
     for environments that ignore it.
@@ -32,8 +37,10 @@ class Environment(eqx.Module):
     ...         cost = state + decision + 0.1 * jax.random.normal(key, (3,))
     ...         return 0.9 * cost, {"cost": cost}
     >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r["cost"], x))
-    >>> cx.play(problem, cx.learners.DPP(), Drift(), key=jax.random.key(0), horizon=5).loss.shape
-    (5,)
+    >>> game = cx.play(problem, cx.learners.Stay(), Drift(), key=jax.random.key(0), horizon=5, keep_rounds=True)
+    >>> best = cx.hindsight(problem, game.rounds)  # for the rounds that answered these decisions
+    >>> game.loss.shape, float(game.regret(best)[-1]) >= 0
+    ((5,), True)
     """
 
     @abc.abstractmethod
