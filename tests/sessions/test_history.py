@@ -118,9 +118,11 @@ def test_frames_have_labels_too():
         assert it.rounds == 3
         polars = pl.DataFrame({"value": [[1.0, 2.0]] * 2, "date": DAYS[:2]})
         it.observe_many(polars.drop("date"), labels=polars["date"])
+        it.observe_many(frame, labels=frame.index.to_numpy().astype("datetime64[D]"))
         for row in [*polars.drop("date").iter_rows(named=True), *frame.to_dict("records")]:
             it.observe(row)
-        assert it.history()["label"][3:6].tolist() == ["2026-03-01", "2026-03-02", ""]
+        assert it.history()["label"][3:6].tolist() == ["2026-03-01", "2026-03-02", "2026-01-01"]
+        assert it.history()["label"][-1] == ""
 
 
 @pytest.mark.parametrize("label", ["", "a\nb", "x" * 201, 3, ["a"], b"a"])

@@ -94,6 +94,7 @@ def checked_campaign(name) -> str:
 def checked_label(label: Any) -> str | None:
     """A label as text: a text, or a date."""
     text = label.isoformat() if hasattr(label, "isoformat") else label
+    text = str(label) if isinstance(label, np.datetime64) else text
     if label is None or (isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()):
         return text
     raise SessionError(
