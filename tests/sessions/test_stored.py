@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -50,6 +51,14 @@ def test_a_session_of_an_earlier_version_is_replayed(path, name):
 def test_fingerprints_do_not_depend_on_where_cocoax_keeps_its_classes():
     expected = json.loads((STORED / "fingerprints.json").read_text())
     assert {name: fingerprint(part) for name, part in tools.parts().items()} == expected
+
+
+def test_a_session_on_paths_opens_on_another_processor():
+    """LAPACK has code for every kind of CPU, so the same pseudo-inverse has other last bits elsewhere."""
+    paths = cx.domains.ShortestPath([(0, 1), (1, 2), (0, 2)], 0, 2)
+    elsewhere = eqx.tree_at(lambda it: it.conductance, paths, paths.conductance * (1 + 1e-15))
+    assert fingerprint(elsewhere) == fingerprint(paths)
+    assert fingerprint(cx.domains.ShortestPath([(0, 1), (1, 2), (0, 2)], 0, 1)) != fingerprint(paths)
 
 
 def test_fingerprints_of_problems_and_renamed_classes_are_those_of_the_first_version():
