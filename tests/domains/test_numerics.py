@@ -48,20 +48,26 @@ def test_warm_answers_to_the_largest_directions_are_finite(method):
         assert domain.contains(vertex.dense(), 1e-5)
 
 
+@eqx.filter_jit
+def _projected(domain, point):
+    return domain.project(point)
+
+
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 @pytest.mark.parametrize("thin", [1e-3, 1e-12, 1e-200])
-@pytest.mark.usefixtures("free_promotion")  # float32 is compared in float64
 def test_a_diamond_of_unequal_sides_projects_onto_itself(thin, dtype):
-    sides = jnp.array([1.0, thin, 0.5])
+    sides = np.array([1.0, thin, 0.5])
     diamond = D.Diamond(-sides, sides)
     rounding = 10 * float(jnp.finfo(dtype).eps)
     for far in ([-0.558, 0.445, -0.122], [3.0, 2.0, 0.0], [0.2, 2.0, 0.1], [1e20, 1e20, 0.0]):
-        point = jnp.array(far, dtype)
-        found = diamond.project(point)
-        shares = jnp.sum(jnp.abs(found.astype(float)) / sides.astype(dtype).clip(1e-300))
-        assert jnp.isfinite(found).all() and (thin < 1e-30 or abs(shares - 1) <= rounding)
+        point = np.array(far, dtype)
+        found = np.asarray(_projected(diamond, point))
+        assert np.isfinite(found).all()
+        if thin > 1e-30:  # less is 0 in float32
+            shares = np.sum(np.abs(found.astype(float)) / sides.astype(dtype))
+            assert abs(shares - 1) <= rounding
         normal = (point - found).astype(float)  # no vertex lies farther that way
-        assert jnp.max(sides * jnp.abs(normal)) - normal @ found <= rounding * jnp.max(jnp.abs(point))
+        assert np.max(sides * np.abs(normal)) - normal @ found <= rounding * np.max(np.abs(point))
 
 
 @pytest.mark.parametrize("loose", [1e6, 1e15, 1e20])

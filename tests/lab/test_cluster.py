@@ -104,11 +104,12 @@ def test_a_batch_that_kills_every_worker_is_a_row_with_a_reason(client, tmp_path
 
 def test_a_learner_that_raises_on_one_problem_stops_nobody(client):
     learners = {"picky": Picky(), "stay": cx.learners.Stay()}
-    expected = small(learners=learners, horizons=[8]).run(quiet=True).table()
-    table = small(learners=learners, horizons=[8]).run(quiet=True, client=client).table()
+    # with the horizons of `alone`, whose programs are compiled
+    expected = small(learners=learners).run(quiet=True).table()
+    table = small(learners=learners).run(quiet=True, client=client).table()
     assert table.equals(expected)
     bad = table.filter(pl.col("reason").is_not_null())
-    assert set(bad["reason"]) == {"ValueError: not with four"} and len(bad) == 7
+    assert set(bad["reason"]) == {"ValueError: not with four"} and len(bad) == 14
 
 
 def test_a_problem_that_raises_is_named(client, tmp_path):
@@ -119,7 +120,10 @@ def test_a_problem_that_raises_is_named(client, tmp_path):
 
     seeds = [seed for seed in range(9) if int(jax.random.bits(jax.random.split(jax.random.key(seed), 3)[0]) % 2) == 0]
     study = small(
-        tmp_path, problems={"good": PROBLEMS["simplex"], "sometimes": sometimes}, seeds=[seeds[0], 1, 2, 3, 4]
+        tmp_path,
+        problems={"good": PROBLEMS["simplex"], "sometimes": sometimes},
+        learners={"stay": cx.learners.Stay()},
+        seeds=[seeds[0], 1, 2, 3, 4],
     )
     with pytest.raises(cx.LabError, match="the problem 'sometimes' raised ValueError: no data; mend it"):
         study.run(quiet=True, client=client)

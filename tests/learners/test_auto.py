@@ -269,8 +269,8 @@ COSTS = np.random.default_rng(3).normal([0.0, 0.5, 1.0, -0.5], size=(200, 4))
 def played(loss, constraint=None, rounds=COSTS, domain=SIMPLEX, learner=None, **options):
     problem = cx.Problem(domain, loss, constraint, **options)
     game = cx.play(problem, Auto() if learner is None else learner, rounds, key=KEY, keep_decisions=True)
-    inside = jax.vmap(lambda x: domain.contains(x, 1e-9 if np.asarray(game.loss).dtype == np.float64 else 1e-5))
-    assert np.all(inside(game.decisions))
+    tol = 1e-9 if np.asarray(game.loss).dtype == np.float64 else 1e-5
+    assert np.all(jax.jit(jax.vmap(lambda x: domain.contains(x, tol)))(game.decisions))
     return game
 
 
@@ -297,7 +297,7 @@ def said(costs=COSTS, use=(0.0, 0.0, 0.0, 1.0), limit=0.3):
 
 def played_linear(costs=COSTS, problem=LINEAR, **limited):
     game = cx.play(problem, Auto(), said(costs, **limited), key=KEY, keep_decisions=True)
-    assert np.all(jax.vmap(lambda x: SIMPLEX.contains(x, 1e-9))(game.decisions))
+    assert np.all(jax.jit(jax.vmap(lambda x: SIMPLEX.contains(x, 1e-9)))(game.decisions))
     return game
 
 

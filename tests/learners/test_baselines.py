@@ -318,7 +318,7 @@ def test_the_proximal_step_is_a_generic_solvers(name, constraints):
     }
     gradient, alpha = rng.normal(size=(count, 4)), rng.uniform(0.3, 2, count)
     weights = np.array([0.5, 5.0, 100.0])[np.arange(count) % 3][:, None] * rng.uniform(0.5, 1, (count, constraints))
-    centre = np.asarray(jax.vmap(domain.project)(jnp.asarray(rng.normal(size=(count, 4)))))
+    centre = np.asarray(jax.jit(jax.vmap(lambda x: domain.project(x)))(rng.normal(size=(count, 4))))
     rounds["a"][5], rounds["b"][5], rounds["z"][5] = 0.0, 0.02, centre[5]  # flat and met at the centre: no slope yet
     problem = cx.Problem(domain, lambda x, r: x[0], quadratic_constraint, constraints=constraints)
     found, multipliers, steps = jax.jit(jax.vmap(lambda *given: penalised_step(problem, *given)))(
@@ -444,8 +444,9 @@ def spiteful_games(arena, learner, *, curvature=0.0, fixed=False):
     regularity = cx.Regularity(lipschitz, curvature, width)
     problem = cx.Problem(domain, spiteful_loss, spiteful_constraint, constraints=2, regularity=regularity)
     environments = Spite(*spiteful_tables(fixed), jnp.full(GAMES, curvature))
-    others = 2 * jnp.asarray(np.random.default_rng(1).normal(size=(30, 3)))
-    points = jnp.concatenate([SAFE[None], jax.vmap(domain.project)(others)])
+    others = 2 * np.random.default_rng(1).normal(size=(30, 3))
+    others = np.asarray(jax.jit(jax.vmap(lambda x: domain.project(x)))(others))
+    points = jnp.asarray(np.concatenate([SAFE[None], others]))
     game, losses, values = _games(problem, learner, environments, points)
     regret = game.loss.sum(-1)[:, None] - losses.sum(-1)
     return width, lipschitz, game, regret, jnp.einsum("gtm,gptm->gp", game.multiplier, values)

@@ -186,7 +186,8 @@ def pulled(domain, starts, targets, slack, atoms):
 def test_no_point_of_the_set_loses_by_a_pull(name, slack):
     domain, _, _ = GROUNDS[name]
     rng, count = np.random.default_rng(2), 300
-    vertices = np.asarray(jax.vmap(lambda c: domain.lmo(c).dense())(jnp.asarray(rng.normal(size=(60, *domain.shape)))))
+    answer = jax.jit(jax.vmap(lambda direction: domain.lmo(direction).dense()))
+    vertices = np.asarray(answer(rng.normal(size=(60, *domain.shape))))
     points = np.concatenate([vertices, np.tensordot(rng.dirichlet(np.full(60, 0.05), 200), vertices, axes=1)])
     starts = points[rng.integers(len(points), size=count)]
     far = 10 ** rng.uniform(-2, 1, (count, *(1,) * len(domain.shape)))
@@ -315,7 +316,7 @@ def test_any_optimiser_of_optax_is_a_step():
     ours, theirs = (one_game(domain, Tracked(step, atoms=8), costs) for step in (0.1, optax.sgd(0.1)))
     np.testing.assert_allclose(ours.decisions, theirs.decisions, rtol=0, atol=1e-12)
     adam = one_game(domain, Tracked(optax.adam(0.1)), costs)
-    assert np.all(jax.vmap(domain.contains)(adam.decisions))
+    assert np.all(jax.jit(jax.vmap(lambda x: domain.contains(x)))(adam.decisions))
     assert np.abs(adam.decisions - ours.decisions).max() > 0.1
 
 

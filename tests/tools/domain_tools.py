@@ -126,14 +126,19 @@ def check_minima_by_a_solver(domain, asked, generic):
 
 def check_values(domain, asked, points, minimum, tol, most=None):
     """Relative to the largest value that a direction of its length could have."""
-    reach = float(jnp.max(jax.vmap(tree.norm)(points)) + tree.norm(domain.start()))
-    for direction, point in zip(unstacked(asked)[:most], unstacked(jax.tree.map(np.asarray, points))):
+    points = unstacked(jax.tree.map(np.asarray, points))
+    reach = max(map(_length, points)) + _length(jax.tree.map(np.asarray, domain.start()))
+    for direction, point in zip(unstacked(asked)[:most], points):
         largest = max(np.abs(leaf).max() for leaf in jax.tree.leaves(direction)) or 1.0
         unit = jax.tree.map(lambda leaf, size=largest: leaf / size, direction)
         pairs = list(zip(jax.tree.leaves(unit), jax.tree.leaves(point)))
-        length = sum(np.sum(one**2) for one, _ in pairs) ** 0.5
+        length = _length(unit)
         found = sum(np.vdot(one, other) for one, other in pairs)
         assert found == pytest.approx(minimum(unit), rel=0, abs=tol * reach * (length or 1)), direction
+
+
+def _length(x):
+    return sum(np.sum(leaf.astype(float) ** 2) for leaf in jax.tree.leaves(x)) ** 0.5
 
 
 class Generic:

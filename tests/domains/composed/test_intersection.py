@@ -31,16 +31,32 @@ INNER = {
 ROWS = ["one", "three", "slack", "parallel", "equal", "tight"]
 
 
+@eqx.filter_jit
+def _lmos(domain, directions):
+    vertices = jax.vmap(domain.lmo)(directions)
+    return jax.vmap(lambda vertex: vertex.dense())(vertices), jax.vmap(lambda v, d: v.dot(d))(vertices, directions)
+
+
+def _answers(domain, directions):
+    """The answers of an LMO, and their values."""
+    return [np.asarray(each) for each in _lmos(domain, jnp.asarray(directions))]
+
+
+@eqx.filter_jit
+def _contained(domain, points, tol):
+    return jax.vmap(lambda x: domain.contains(x, tol))(points)
+
+
 @functools.cache
 def cut(inner, kind):
     """The set, and what CVXPY needs to know of it; all rows leave room at some random mixture of vertices."""
     domain, describe = INNER[inner]
     rng = np.random.default_rng(3)
     A = rng.standard_normal((3, *domain.shape))
-    ends = jax.vmap(lambda d: domain.lmo(d).dense())(jnp.asarray(rng.standard_normal((4, *domain.shape))))
-    inside = np.asarray(ends).mean(0)
+    ends = _answers(domain, rng.standard_normal((4, *domain.shape)))[0]
+    inside = ends.mean(0)
     values = np.tensordot(A, inside, axes=inside.ndim)
-    lowest = np.asarray(jax.vmap(lambda a: domain.lmo(a).dot(a))(jnp.asarray(A)))
+    lowest = _answers(domain, A)[1]
     match kind:
         case "one":
             A, b = A[:1], values[:1] - 0.5 * (values - lowest)[:1]
@@ -135,14 +151,14 @@ def check_proofs(inner, kind, directions, found, tol):
     points, gaps, multipliers = (np.asarray(each, float) for each in found)
     sizes = np.linalg.norm(directions.reshape(len(directions), -1), axis=1)
     reach = np.linalg.norm(points.reshape(len(points), -1), axis=1).max() + float(domain.diameter(2))
-    assert np.all(jax.vmap(lambda x: domain.contains(x, tol))(jnp.asarray(points)))
+    assert np.all(_contained(domain, jnp.asarray(points), tol))
     assert np.all(multipliers >= 0)
     if kind != "tight":  # whose multipliers are large, and so is their rounding
         assert np.all(gaps <= tol * sizes * reach)
     # what the multiplier proves, found anew in float64 by X's own LMO
     tilted = directions + np.tensordot(multipliers, A, axes=1)
-    tilted = jnp.asarray(tilted / np.where(sizes > 0, sizes, 1).reshape(-1, *[1] * (A.ndim - 1)))
-    lowest = np.asarray(jax.vmap(lambda d: INNER[inner][0].lmo(d).dot(d))(tilted)) * np.where(sizes > 0, sizes, 1)
+    tilted = tilted / np.where(sizes > 0, sizes, 1).reshape(-1, *[1] * (A.ndim - 1))
+    lowest = _answers(INNER[inner][0], tilted)[1] * np.where(sizes > 0, sizes, 1)
     bounds = lowest - multipliers @ b
     values = np.sum((directions * points).reshape(len(points), -1), axis=1)
     weight = sizes * reach + multipliers @ (np.abs(b) + reach * np.linalg.norm(A.reshape(len(A), -1), axis=1))
