@@ -149,7 +149,10 @@ class Game(eqx.Module):
 
     def hard_violation(self) -> Any:
         """Running sum of [g_t(x_t)]_+, (..., T, m)."""
-        return running_sum(jnp.maximum(self.constraint, 0), -2)
+        values = self.constraint
+        # NumPy where it can: a session's history has a new length every round, which JAX would compile for
+        positive = jnp.maximum(values, 0) if tree.is_traced(values) else np.maximum(np.asarray(values), 0)
+        return running_sum(positive, -2)
 
     @_free_promotion()
     def score(self, comparator: Any) -> Any:
