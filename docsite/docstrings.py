@@ -44,17 +44,27 @@ def reference(key: str) -> str:
 
 
 class Docstrings(griffe.Extension):
-    """Makes docstrings Markdown, as they are collected: doctests become blocks of code, and facts are added."""
+    """Makes docstrings Markdown as they are collected: doctests become blocks of code; fields and facts are added."""
 
     def on_instance(self, *, obj: griffe.Object, **kwargs) -> None:
         if obj.docstring:
             text = plain(DOCTEST.sub(r"```pycon\n\1\n```", obj.docstring.value.rstrip()))
-            facts = facts_of(obj.path) if obj.is_class or obj.is_function else ""
-            obj.docstring.value = f"{text}\n\n{facts}"
+            obj.docstring.value = f"{text}\n\n{facts_of(obj.path) if obj.is_function else ''}"
 
-    def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs) -> None:
-        """The comment behind a field is its docstring."""
-        if attr.docstring is None and attr.lineno and attr.endlineno and not attr.name.startswith("_"):
-            comment = COMMENT.match(attr.lines_collection[attr.filepath][attr.endlineno - 1])
-            if comment:
-                attr.docstring = griffe.Docstring(plain(comment[1]), parent=attr)
+    def on_class_members(self, *, cls: griffe.Class, **kwargs) -> None:
+        if cls.docstring:
+            cls.docstring.value += f"\n\n{fields_of(cls)}\n\n{facts_of(cls.path)}"
+
+
+def fields_of(cls: griffe.Class) -> str:
+    """Markdown with the public fields of a class, and the comments behind them; empty if none has a comment."""
+    lines, has_comments = [], False
+    for name, field in cls.members.items():
+        if not (isinstance(field, griffe.Attribute) and field.annotation and field.endlineno) or name.startswith("_"):
+            continue
+        if "ClassVar" in str(field.annotation):
+            continue
+        comment = COMMENT.match(field.lines_collection[field.filepath][field.endlineno - 1])
+        has_comments |= comment is not None
+        lines.append(f"- `{name}`: {plain(comment[1])}" if comment else f"- `{name}`")
+    return "**Fields:**\n\n" + "\n".join(lines) if has_comments else ""

@@ -2,6 +2,7 @@
 
 import re
 
+import griffe
 import jupytext
 import nbformat
 import pytest
@@ -59,6 +60,13 @@ def test_the_reference_shows_cost_guarantee_and_citation():
     assert "**A round costs:** 1 LMO" in facts and "regret T^(3/4), proven" in facts and "Weibel" in facts
     assert docstrings.facts_of("cocoax.games.play.play") == ""
     assert docstrings.DOCTEST.sub(r"<\1>", "a\n\n>>> 1\n1\n\nb") == "a\n\n<>>> 1\n1>\n\nb"
+
+
+def test_the_reference_shows_fields_with_their_comments():
+    extensions = griffe.Extensions(docstrings.Docstrings())
+    comparator = griffe.load("cocoax.comparators.comparator", search_paths=[ROOT / "src"], extensions=extensions)
+    text = comparator["Comparator"].docstring.value
+    assert "- `loss`: (T,): f_t(x*)\n" in text and "- `value`\n" in text and "```pycon\n>>> import" in text
 
 
 def test_there_are_notebooks_that_jupyter_opens():
