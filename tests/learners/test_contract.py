@@ -25,6 +25,7 @@ OF_REQUESTS = {
     learners.BanditPrice,
     learners.Budgeted,
     learners.DualMirrorDescent,
+    learners.Hinted,
     learners.PIDPacing,
     learners.RegularizedMirrorDescent,
     learners.Resolving,

@@ -22,6 +22,7 @@ from .guarded import Guarded as Guarded
 from .hard import RECOO as RECOO
 from .hard import Yi as Yi
 from .hard import YuanLamperski as YuanLamperski
+from .hinted import Hinted as Hinted
 from .lyapunov import LyapHard as LyapHard
 from .lyapunov import LyapPred as LyapPred
 from .lyapunov import LyapStoch as LyapStoch

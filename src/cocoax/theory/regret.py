@@ -163,6 +163,20 @@ def online_newton(*, first_rate: Any, rate: Any, log_ratio: Any, errors: Any = 0
     return damping / (2 * first_rate) + log_ratio / (2 * rate) + errors
 
 
+def optimistic(*, diameter: Any, squares: Any) -> Any:
+    r"""$\left(\frac12+\frac{1+\sqrt5}2\right)R\sqrt{E_t}$ with $E_t=\sum_{s\le t}\|\nabla_s-m_s\|^2$, about 2.12.
+
+    Follow the leader regularised by $\frac{\sqrt{E_{t-1}}}{2R}\|x-x_1\|^2$, with the hint m in place of the next
+    gradient. The regulariser costs $\frac12R\sqrt{E_t}$, and a round at most
+    $R\min(e,\frac{e^2}{2\sqrt{E_{t-1}}})$ with $e=\|\nabla_t-m_t\|$, which is at most
+    $\frac{1+\sqrt5}2R(\sqrt{E_t}-\sqrt{E_{t-1}})$: look at $e^2$ below and above $4E_{t-1}$.
+
+    >>> round(float(optimistic(diameter=1.0, squares=4.0)), 3)
+    4.236
+    """
+    return (0.5 + (1 + 5**0.5) / 2) * diameter * np.sqrt(squares)
+
+
 def ftpl(size: Any, squares: Any, *, diameter: Any, dimension: int, perturbation: str = "ball") -> Any:
     r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
 

@@ -1,0 +1,103 @@
+"""Hints: regret is below the bound with them and without, whatever they are; good ones help, bad ones hardly hurt."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax import theory
+from cocoax.learners import Hinted
+from cocoax.testing import check_learner
+
+KEY, ROUNDS = jax.random.key(0), 400
+SETS = {"ball": cx.domains.L2Ball(3, 1.0), "simplex": cx.domains.ProbabilitySimplex(3)}
+LEARNER = Hinted(lambda request: {"cost": request["forecast"]})
+
+
+def problem(domain):
+    return cx.Problem(domain, lambda x, r: jnp.vdot(r["cost"], x), request="forecast")
+
+
+def costs(kind, seed=0):
+    rng, t = np.random.default_rng(seed), np.arange(ROUNDS)[:, None]
+    if kind == "noise":
+        return rng.normal(size=(ROUNDS, 3)) + np.array([0.2, 0.0, -0.1])
+    return np.where(t % 2 == 0, 1.0, -1.0) * np.array([1.0, -1.0, 0.5]) + (t > 200) * np.array([0.0, 1.0, 0.0])
+
+
+HINTS = {
+    "perfect": lambda cost, rng: cost,
+    "good": lambda cost, rng: cost + 0.1 * rng.normal(size=cost.shape),
+    "useless": lambda cost, rng: rng.normal(size=cost.shape),
+    "wrong": lambda cost, rng: -cost,
+    "none": lambda cost, rng: 0 * cost,
+    "good, then wrong": lambda cost, rng: np.where(np.arange(ROUNDS)[:, None] < 150, cost, -3 * cost),
+}
+plays = jax.jit(lambda problem, rounds: cx.play(problem, LEARNER, rounds, key=KEY, keep_decisions=True))
+
+
+def regrets(name, cost, hint):
+    """After every round, against the best point so far."""
+    domain = SETS[name]
+    game = plays(problem(domain), {"cost": jnp.asarray(cost), "forecast": jnp.asarray(hint)})
+    totals = jnp.asarray(np.cumsum(cost, 0))
+    return np.cumsum(game.loss) - (totals * jax.vmap(lambda total: domain.lmo(total).dense())(totals)).sum(1)
+
+
+@pytest.mark.parametrize("kind", ["noise", "flips"])
+@pytest.mark.parametrize("name", SETS)
+def test_regret_is_below_both_bounds(name, kind):
+    """With S <= R max |cost| and V <= sum of (R |cost|)^2 / 4, for gradients in the affine hull."""
+    domain, cost = SETS[name], costs(kind)
+    width = float(domain.diameter(2))
+    tangent = np.asarray(jax.vmap(domain.tangent)(jnp.asarray(cost)))
+    lengths = np.linalg.norm(tangent, axis=1)
+    found = {}
+    for label, make in HINTS.items():
+        hint = make(cost, np.random.default_rng(1))
+        off = np.linalg.norm(tangent - np.asarray(jax.vmap(domain.tangent)(jnp.asarray(hint))), axis=1)
+        found[label] = regrets(name, cost, hint)
+        for end in (1, 10, 100, ROUNDS):
+            squares = min((lengths[:end] ** 2).sum(), (off[:end] ** 2).sum())
+            mixing = theory.regret.mixture(
+                count=3, variance=width**2 * (lengths[:end] ** 2).sum() / 4, span=width * lengths[:end].max()
+            )
+            assert found[label][end - 1] <= theory.regret.optimistic(diameter=width, squares=squares) + mixing
+    last = {label: each[-1] for label, each in found.items()}
+    assert last["perfect"] < last["good"] < last["none"]
+    assert last["good"] < 0  # better than any fixed point, which knows no forecasts
+
+
+@pytest.mark.slow
+def test_it_keeps_the_contract():
+    small = cx.testing.problems.simplex(key=KEY, rounds=20)
+    asked = cx.Problem(
+        small.problem.domain, small.problem.loss, small.problem.constraint, request=("target", "cost", "use", "budget")
+    )
+    check_learner(Hinted(), key=KEY, problem=asked, rounds=small.rounds, random=False)
+
+
+def test_a_budget_is_kept():
+    limited = cx.Problem(
+        SETS["simplex"], lambda x, r: jnp.vdot(r["cost"], x), lambda x, r: x[2] - 0.3, request="forecast"
+    )
+    cost = costs("noise") + np.array([0.0, 0.0, -1.0])
+    rounds = {"cost": jnp.asarray(cost), "forecast": jnp.asarray(cost + 0.1)}
+    game = cx.play(limited, LEARNER, rounds, key=KEY)
+    assert game.constraint.mean() <= 0.03
+
+
+@pytest.mark.parametrize(
+    "make, sentence",
+    [
+        (lambda: cx.Problem(SETS["ball"], lambda x, r: jnp.vdot(r["cost"], x)), "decides after a forecast"),
+        (
+            lambda: cx.Problem(SETS["ball"], lambda x, r, previous: jnp.vdot(r["cost"], x - previous), request=True),
+            "does not count movement",
+        ),
+    ],
+)
+def test_other_problems_are_refused(make, sentence):
+    with pytest.raises(cx.errors.LearnerError, match=sentence):
+        cx.play(make(), LEARNER, {"cost": jnp.ones((3, 3))}, key=KEY)
