@@ -2,7 +2,8 @@
 
 python -m benchmarks.auto_street
 
-Each line is one small problem, written out here, with what is known of its optimum.
+Each line is one small problem, written out here, with what is known of its optimum. A second table has a rival beside
+Auto: `Tracked()` with its own steps, or drift plus penalty with steps that were tuned on other seeds at T = 1000.
 """
 
 import jax
@@ -10,9 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 import cocoax as cx
+from benchmarks.sections.comparators import traffic
+from cocoax.lab.arena import ARENA
+from cocoax.lab.arena.rivals import TunedDPP
+from cocoax.lab.arena.tuning import tuned
 
 KEY = jax.random.key(0)
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
+TRACKED = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
+SEEDS = range(2000, 2005)
+DOUBLINGS = tuple(500 * 2**k for k in range(7))
 
 
 def play(problem, rounds, learner, start=None):
@@ -98,6 +106,51 @@ def poles(learner, horizon=500):
     return horizon if bad < 0 else bad
 
 
+def correlated(learner):
+    """Regret a round after 500, 1000, ..., 32,000 rounds of least squares on a box, features correlated by 0.9."""
+    regrets = np.zeros(len(DOUBLINGS))
+    for seed in SEEDS:
+        instance = cx.problems.least_squares(jax.random.key(seed))
+        rounds = instance.rounds(DOUBLINGS[-1], jax.random.key(seed + 1))
+        total = np.cumsum(np.asarray(play(instance.problem, rounds, learner).loss, np.float64))
+        for k, horizon in enumerate(DOUBLINGS):
+            first = jax.tree.map(lambda leaf, horizon=horizon: leaf[:horizon], rounds)
+            best = np.asarray(instance.comparator(first, tol=1e-6).loss, np.float64).sum()
+            regrets[k] += (total[horizon - 1] - best) / horizon / len(SEEDS)
+    return regrets
+
+
+def sioux_falls(learner, horizon=600, optimum=4231.335287):
+    """How much the last decision's travel times are above the optimum, and the mean over all rounds."""
+    problem, rounds = traffic()
+    rounds = jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf, jnp.float32), horizon, axis=0), rounds)
+    loss = np.asarray(play(problem, rounds, learner).loss, np.float64)
+    return loss[-1] / optimum - 1, loss.mean() / optimum - 1
+
+
+def decades(learner, name, horizon):
+    """The score of pacing with prices over three decades."""
+    scores = []
+    for seed in SEEDS:
+        instance = ARENA[name](jax.random.key(seed))
+        rounds = instance.rounds(horizon, jax.random.key(seed + 1))
+        scores.append(play(instance.problem, rounds, learner).score(instance.comparator(rounds, tol=1e-5))[-1])
+    return float(np.mean(scores))
+
+
+def beside_rivals():
+    """(What, Auto's figure, the rival's) of each line."""
+    auto = LEARNERS["Auto"]
+    for name in ("prices over 3 decades", "prices over 3 decades, from nothing"):
+        rival = TunedDPP(**tuned()[name]["drift-plus-penalty (projected)"]["numbers"])
+        for horizon in (1000, 8000):
+            yield f"{name}, T = {horizon}: score", *(f"{decades(each, name, horizon):.4g}" for each in (auto, rival))
+    for horizon, *regrets in zip(DOUBLINGS, correlated(auto), correlated(TRACKED)):
+        yield f"correlation 0.9, T = {horizon}: regret a round", *(f"{each:.4g}" for each in regrets)
+    for what, *above in zip(("after 600 rounds", "mean of 600 rounds"), sioux_falls(auto), sioux_falls(TRACKED)):
+        yield f"Sioux Falls, {what}: above the optimum", *(f"{each:.2%}" for each in above)
+
+
 def main():
     free, wealth = turnover(LEARNERS["Auto"], None)
     lines = {
@@ -116,6 +169,9 @@ def main():
     print(f"| | {' | '.join(LEARNERS)} |\n|---|{'---|' * len(LEARNERS)}")
     for name, figure in lines.items():
         print(f"| {name} | {' | '.join(f'{figure(learner):.4g}' for learner in LEARNERS.values())} |", flush=True)
+    print("\n| | Auto | rival |\n|---|---|---|")
+    for line in beside_rivals():
+        print(f"| {' | '.join(line)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""A round of Auto beside one of its first version, in turn in one process: the best of nine games each, in CPU time.
+"""A round of Auto beside one of its first version, in turn in one process: the best of many games each, in CPU time.
 
-python -m benchmarks.auto_versions
+python -m benchmarks.auto_versions [--repeats 40]
+
+Programs are compiled as `play` compiles them.
 """
 
+import argparse
 import time
 
 import jax
@@ -10,6 +13,7 @@ import jax.numpy as jnp
 
 import cocoax as cx
 from cocoax import domains
+from cocoax.core.compiling import quick_options
 
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
 PLACES = {  # the domain, and how many rounds
@@ -26,10 +30,13 @@ def compiled(problem, learner, rounds):
     """The compiled game, and how long compiling took."""
     lowered = jax.jit(lambda rounds: cx.play(problem, learner, rounds, key=jax.random.key(1)).loss.sum()).lower(rounds)
     begin = time.process_time()
-    return lowered.compile(), time.process_time() - begin
+    return lowered.compile(compiler_options=quick_options()), time.process_time() - begin
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=40)
+    repeats = parser.parse_args().repeats
     print("| a round, in microseconds (compiling, in seconds) | " + " | ".join(LEARNERS) + " | ratio |")
     print("|---|---|---|---|")
     for place, (domain, count) in PLACES.items():
@@ -37,7 +44,7 @@ def main():
         rounds = jax.random.uniform(jax.random.key(0), (count, *domain.shape))
         games = [compiled(problem, learner, rounds) for learner in LEARNERS.values()]
         best = [float("inf")] * len(games)
-        for _ in range(9):
+        for _ in range(repeats):
             for i, (game, _) in enumerate(games):
                 begin = time.process_time()
                 game(rounds).block_until_ready()

@@ -2,8 +2,8 @@
 
 `import cocoax` against `import jax, equinox`, which it needs. It loads names when they are first asked for; so also
 with those that a first problem asks for (a set, `Problem`, `Auto`, `play`). Then the steps to the first game (Auto on
-the paper's problem, T = 100): tracing, lowering and compiling it, and playing it. A warm cache is JAX's persistent
-compilation cache, in which an earlier process left its programs.
+the paper's problem, T = 100): tracing, lowering and compiling it as `play` does, and playing it. A warm cache is JAX's
+persistent compilation cache, in which an earlier process left its programs.
 """
 
 import json
@@ -32,6 +32,7 @@ def lap():
     return spent
 import cocoax as cx
 import jax
+from cocoax.core.compiling import quick_options
 spent = {"import": lap()}
 instance = cx.problems.matrix_completion(jax.random.key(0))
 rounds = jax.block_until_ready(instance.rounds(100, jax.random.key(1)))
@@ -41,7 +42,7 @@ traced = play.trace(instance.problem, rounds, jax.random.key(2))
 spent["trace"] = lap()
 lowered = traced.lower()
 spent["lower"] = lap()
-compiled = lowered.compile()
+compiled = lowered.compile(compiler_options=quick_options())
 spent["compile"] = lap()
 jax.block_until_ready(compiled(instance.problem, rounds, jax.random.key(2)))
 spent["play"] = lap()

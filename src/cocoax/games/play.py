@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..core import check, tree
 from ..core.compilation_cache import use_compilation_cache
+from ..core.compiling import quick_jit
 from ..core.sums import compensated_add
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
@@ -108,7 +109,7 @@ def play(
     return game
 
 
-@functools.partial(jax.jit, static_argnums=(4, 5, 6, 7))
+@functools.partial(quick_jit, static_argnums=(4, 5, 6, 7))
 def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0, metrics=None):
     environment = rounds if isinstance(rounds, Environment) else None
 

@@ -20,6 +20,7 @@ from ..primal.base import cost
 from ..primal.distance_bound import DistanceBound, DistanceBoundState
 from ..primal.slow_start import SlowStart, SlowStartState, scaled
 from ..primal.tracking import Tracker
+from ..problem.poles import may_have_poles
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
@@ -158,7 +159,8 @@ class TrackedPI2(AbstractLearner):
         keep = discount(self.memory, loss.dtype)
         replays = state.replays
         gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
-        of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps)
+        poles = may_have_poles(problem, played, round)
+        of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps, poles)
 
         overspent = self.dual.overspent(state.control)
         unit, wakes, size, units = state.units.observe(domain, of_loss, of_constraints, state.step.far, overspent, keep)
@@ -210,8 +212,7 @@ class TrackedPI2(AbstractLearner):
         chosen = state.chosen
         if chosen is not None:
             aim = aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
-            aim = _inside(problem, aim, distances.start, round, played, units.rounds)
-            chosen = aim
+            chosen = aim = _inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
             if problem.has_movement:
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
                 chosen = tree.mix(played, aim, share)
@@ -251,12 +252,13 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _clipped(domain, gradients, caps) -> tuple[Clipped, Clipped, Float[Array, " k"]]:
+def _clipped(domain, gradients, caps, poles: bool) -> tuple[Clipped, Clipped, Float[Array, " k"]]:
     """The tangents of the gradients of f and of all g, with factors that make none longer than the longest before, and
     how long the next ones may be: at most twice as long."""
-    longest = jnp.where(caps > 0, caps, 1)
-    of_loss = domain.tangent(_finite(gradients[0], longest[0]))
-    of_constraints = jax.vmap(lambda gradient, cap: domain.tangent(_finite(gradient, cap)))(gradients[1], longest[1:])
+    if poles:
+        longest = jnp.where(caps > 0, caps, 1)
+        gradients = _finite(gradients[0], longest[0]), jax.vmap(_finite)(gradients[1], longest[1:])
+    of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
     lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
     most = jnp.where(caps > 0, caps, lengths)
     factors = jnp.where(lengths > most, ratio(most, lengths), 1)

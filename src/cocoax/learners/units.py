@@ -57,6 +57,8 @@ class Units(eqx.Module):
     def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, overspent, keep):
         """(the units, whether the loss has just got its first gradient, and how large that is, the new state)."""
         rounds = keep * self.rounds + 1
+        if self.ages.size == 0:  # nothing to compare the loss with
+            return self.ages, jnp.zeros((), bool), rounds, eqx.tree_at(lambda units: units.rounds, self, rounds)
         loss_gradients = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
         loss_gradients = domain.truncate(loss_gradients)
         seen = (of_constraints.length > 0) | (self.ages > 0)
@@ -88,6 +90,8 @@ class Units(eqx.Module):
 
     def moved(self, move: Point, of_constraints: Clipped) -> "Units":
         """After a move of the decision: the slopes along it join their means."""
+        if self.ages.size == 0:
+            return self
         square = tree.dot(move, move)
         has_moved = square > 0
         of_loss = tree.dot(self.loss_gradients, move) / self.rounds

@@ -1,0 +1,60 @@
+"""Whether loss and constraints can have poles, as their traces show."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Literal
+
+from ..domains.base import Point
+from .problem import Problem, Round
+
+# What is finite, with a finite derivative, wherever its arguments are finite.
+_ARITHMETIC = {"abs", "add", "add_any", "clamp", "dot_general", "max", "min", "mul", "neg", "sign", "square", "sub"}
+_SMOOTH = {"cos", "erf", "logistic", "sin", "tanh"}
+_SUMS = {"argmax", "argmin", "cumsum", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_sum"}
+_TESTS = {"and", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "select_n"}
+_PLACES = {
+    "concatenate",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "gather",
+    "iota",
+    "pad",
+    "rev",
+    "scatter-add",
+    "slice",
+}
+_SHAPES = {"broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "reshape", "squeeze", "transpose"}
+_ENTIRE = _ARITHMETIC | _SMOOTH | _SUMS | _TESTS | _PLACES | _SHAPES
+_CALLS = {"jit", "pjit", "closed_call"}  # those with a derivative of their own may have any
+
+
+def may_have_poles(problem: Problem, x: Point, round: Round) -> bool:
+    """Whether values or gradients could be infinite somewhere in the domain, for rounds of finite numbers.
+
+    True does not prove that they are: what the trace does not show counts as a pole, as logarithms, roots and
+    divisions do wherever they stand. Overflow does not count.
+    """
+    if problem.loss_grad is not None or problem.constraint_grad is not None:
+        return True
+    return not _is_entire(jax.make_jaxpr(problem.values)(x, round).jaxpr)
+
+
+def _is_entire(jaxpr: Any) -> bool:
+    return all(_is_entire_equation(equation) for equation in jaxpr.eqns)
+
+
+def _is_entire_equation(equation) -> bool:
+    name = equation.primitive.name
+    if not all(np.all(np.isfinite(each.val)) for each in equation.invars if isinstance(each, Literal)):
+        return False
+    if name in _CALLS:
+        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+        return inner is not None and _is_entire(getattr(inner, "jaxpr", inner))
+    if name == "integer_pow":
+        return equation.params["y"] >= 0
+    if name == "div":
+        below = equation.invars[1]
+        return isinstance(below, Literal) and bool(below.val != 0)
+    return name in _ENTIRE
