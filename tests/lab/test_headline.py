@@ -25,6 +25,15 @@ def ranking(problem, clear=True, **scores):
             [ranking("p", A=1, B=2), ranking("q", A=2, B=1), ranking("r", A=0, B=1)],
             "A has the lowest score on two of three problems, and is clearly ahead on both; B on one.",
         ),
+        (
+            [ranking(f"p{i}", **{"A": 9, name: 1}) for i, name in enumerate("BCDEFBG")],
+            "B has the lowest score on two of seven problems, and is clearly ahead on both; C on one; D on one; "
+            "E on one; others on two.",
+        ),
+        (
+            [ranking("p", **{"mirror descent, tuned": 1, "A": 2})],
+            "“mirror descent, tuned” has the lowest score on p, clearly ahead of the second.",
+        ),
         ([Ranking("p", [], False, {})], "No learner can be called best: on no problem do two have a score."),
         (
             [ranking("p", A=-2, B=-1), Ranking("q", [], False, {"A": 1})],

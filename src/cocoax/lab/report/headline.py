@@ -1,8 +1,10 @@
 """The headline of a report: who won, and who loses to doing nothing, in words made from the figures."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+_MOST = 4  # names in a list
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -33,9 +35,9 @@ def headline(
     return [_winners(held), *_losers(held, starts, groups or {})]
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """Some names with commas and an "and"."""
-    names = list(names)
+def listed(names: Sequence[str], most: int = _MOST) -> str:
+    """Some names with commas and an "and"; names that have these themselves are quoted."""
+    names = [f"“{name}”" if re.search(r"[,;]| and ", name) else name for name in names]
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -64,7 +66,9 @@ def _winners(held: Sequence[Ranking]) -> str:
     if len(first) == 1:
         text += _clearly(won, count)
     others = [f"{listed(best)} on {_number(len(mine))}" for best, mine in ordered[1:]]
-    return f"{text}; {listed(others)}." if others else f"{text}."
+    if len(others) > _MOST:
+        others = [*others[: _MOST - 1], f"others on {_number(sum(len(mine) for _, mine in ordered[_MOST:]))}"]
+    return "; ".join([text, *others]) + "."
 
 
 def _clearly(won: Sequence[Ranking], count: int) -> str:

@@ -27,13 +27,15 @@ function linear(values) {
 
 function logarithmic(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)], decades = Math.log10(high / low);
-  const every = Math.max(1, Math.ceil(decades / 6)), ticks = [];
-  for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++)
-    for (const factor of decades < 1.5 ? [1, 2, 5] : [1])
-      if (k % every === 0 || decades < 1.5) ticks.push(Number((factor * 10 ** k).toPrecision(12)));
-  const inside = ticks.filter(tick => tick >= low * 0.999 && tick <= high * 1.001);
-  const to = Math.log10, margin = 0.04 * (to(high) - to(low) || 1);
-  return {kind: "log", to, ticks: inside.length > 1 ? inside : [low, high].map(y => Number(y.toPrecision(3))),
+  const every = Math.max(1, Math.ceil(decades / 6)), to = Math.log10, margin = 0.04 * (to(high) - to(low) || 1);
+  const inside = factors => {
+    const ticks = [];
+    for (let k = Math.floor(to(low)); k <= Math.ceil(to(high)); k++)
+      if (k % every === 0) ticks.push(...factors.map(factor => Number((factor * 10 ** k).toPrecision(12))));
+    return ticks.filter(tick => tick >= low * 0.999 && tick <= high * 1.001);
+  };
+  const few = [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]].map(inside).find(ticks => ticks.length > 2);
+  return {kind: "log", to, ticks: few ?? [low, high].map(y => Number(y.toPrecision(3))),
     ends: [to(low) - margin, to(high) + margin]};
 }
 

@@ -14,6 +14,7 @@ from .data import ReportData
 from .figures import Style
 from .headline import Ranking
 
+VISIBLE = 1e-3  # part of a number that changes its digits
 SHOWN = 8  # lines in a plot before a reader asks for more
 
 
@@ -35,7 +36,7 @@ class Section:
     final: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # a row for each learner, best first
     best: list[str] = dataclasses.field(default_factory=list)  # who has the lowest score, if two or more have one
     differences: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # from the best, by learner
-    certificate: Mapping[str, float] | None = None  # None where the optimum is known
+    certificate: Mapping[str, float] | None = None  # None where it would say nothing
     seeds_without_comparator: int = 0
 
     @property
@@ -155,11 +156,12 @@ def _differences(best, data: ReportData):
 
 
 def _certificate(data: ReportData):
-    """What proves the comparators of the largest horizon, if there are any that are not known to be optimal."""
+    """What proves the comparators of the largest horizon, if a gap could be seen in a regret that is shown."""
     games = data.played.unique(["horizon", "seed"], keep="first", maintain_order=True)
     games = games.filter(pl.col("comparator").is_not_null())
     last = games.filter(pl.col("horizon") == data.horizon)
-    if not len(last) or not games["gap"].to_numpy().any():
+    regrets = data.standings["regret_mean"].drop_nans().abs()
+    if not len(last) or not games["gap"].max() > VISIBLE * regrets.min():  # pyright: ignore
         return None
     values = last["comparator"].to_numpy()
     half = float(statistics.half_width(values.std(ddof=1), len(values))) if len(values) > 1 else math.nan
