@@ -248,30 +248,47 @@ def test_damage_is_noticed(tmp_path):
         it.history(NAMES[0])
 
 
-def _serve(path, acknowledged):
+def _offers(path=None):
+    """Decides after a request."""
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: (r["v"] - x[0]) ** 2, request=True)
+    return cx.Fleet(problem, tools.learner("DPP"), path, key=jax.random.key(3), horizon=tools.HORIZON, snapshot_every=4)
+
+
+def _turn(it, number, asks):
+    if asks:
+        it.decide(NAMES, {"v": np.arange(5) / (1.0 + number)})
+        it.observe(NAMES)
+    else:
+        it.observe(NAMES, rounds(number))
+
+
+def _serve(path, acknowledged, asks):
     jax.config.update("jax_enable_x64", True)
-    with fleet(path, snapshot_every=4) as it, open(acknowledged, "ab", buffering=0) as file:
+    it = _offers(path) if asks else fleet(path, snapshot_every=4)
+    with it, open(acknowledged, "ab", buffering=0) as file:
         while True:
-            count = int(it.rounds(NAMES)[0]) if NAMES[0] in it else 0
-            it.observe(NAMES, rounds(count))
+            _turn(it, int(it.rounds(NAMES)[0]) if NAMES[0] in it else 0, asks)
             os.write(file.fileno(), b"x")
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
-def test_killed_at_any_moment(tmp_path, kills):
+@pytest.mark.parametrize("asks", [False, True])
+def test_killed_at_any_moment(tmp_path, asks, kills):
     path, acknowledged = tmp_path / "fleet", tmp_path / "acknowledged"
+    begin = _offers if asks else fleet
     context = multiprocessing.get_context("spawn")
     for kill in range(kills):
         before = acknowledged.stat().st_size if acknowledged.exists() else 0
-        process = context.Process(target=_serve, args=(path, acknowledged))
+        process = context.Process(target=_serve, args=(path, acknowledged, asks))
         process.start()
         while process.is_alive() and (not acknowledged.exists() or acknowledged.stat().st_size < before + 3 + kill % 5):
             process.join(0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        with fleet(path) as it:
+        with begin(path) as it:
             assert 0 <= it.rounds(NAMES)[0] - acknowledged.stat().st_size <= kill + 1
-    with fleet(path) as it, fleet() as alone:
+    with begin(path) as it, begin() as alone:
         for number in range(int(it.rounds(NAMES)[0])):
-            alone.observe(NAMES, rounds(number))
-        assert bits(it) == bits(alone)
+            _turn(alone, number, asks)
+        assert [it.history(name).tobytes() for name in NAMES] == [alone.history(name).tobytes() for name in NAMES]
+        assert asks or bits(it) == bits(alone)

@@ -1,53 +1,13 @@
 """Ctrl-C and signal handlers at every line of a session: state and journal never part, and nothing stays locked."""
 
 import contextlib
-import os
 import sys
 
 import pytest
 import session_tools as tools
+from line_tools import at_lines, interrupt, number_of_lines
 
 import cocoax as cx
-from cocoax.sessions import session
-
-SESSIONS = os.path.dirname(session.__file__)
-
-
-@contextlib.contextmanager
-def _at_lines(actions):
-    """Call `actions[n]` before the n-th line of the session's own code, counted while each other one runs too."""
-    lines = iter(range(10**9))
-
-    def local(frame, event, _):
-        if event == "line" and (action := actions.get(next(lines))) is not None and not _is_collected(frame):
-            action()
-        return local
-
-    def trace(frame, event, _):
-        return local if frame.f_code.co_filename.startswith(SESSIONS) else None
-
-    sys.settrace(trace)
-    try:
-        yield lines
-    finally:
-        sys.settrace(None)
-
-
-def _is_collected(frame):
-    """Whether Python is freeing an object, where it ignores interrupts."""
-    while frame is not None and frame.f_code.co_name != "__del__":
-        frame = frame.f_back
-    return frame is not None
-
-
-def _interrupt():
-    raise KeyboardInterrupt
-
-
-def _number_of_lines(use):
-    with _at_lines({}) as lines:
-        use()
-    return next(lines)
 
 
 def _check(it, path, before):
@@ -81,12 +41,12 @@ def _every(count, stride):
 
 @pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupt_at_a_line_of_observe(it, path, stride):
-    count = _number_of_lines(lambda: tools.observe(it, 1))  # with a snapshot
+    count = number_of_lines(lambda: tools.observe(it, 1))  # with a snapshot
     assert count > 100
     for line in _every(count, stride):
         tools.observe(it, 4 - it.rounds % 5)
         before = it.rounds
-        with contextlib.suppress(KeyboardInterrupt), _at_lines({line: _interrupt}):
+        with contextlib.suppress(KeyboardInterrupt), at_lines({line: interrupt}):
             tools.observe(it, 1)
         it = _check(it, path, before)
     it.close()
@@ -131,9 +91,9 @@ def test_several_interrupts_in_a_row(it, path, statement, times):
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupt_at_a_line_of_opening_leaves_nothing_locked(it, path, stride):
     it.close()
-    count = _number_of_lines(lambda: tools.session(path).close())
+    count = number_of_lines(lambda: tools.session(path).close())
     for line in _every(count, stride):
-        with contextlib.suppress(KeyboardInterrupt), _at_lines({line: _interrupt}):
+        with contextlib.suppress(KeyboardInterrupt), at_lines({line: interrupt}):
             tools.session(path).close()
         with tools.session(path) as again:
             assert tools.bits(again) == tools.uninterrupted().after(9)
@@ -142,7 +102,7 @@ def test_an_interrupt_at_a_line_of_opening_leaves_nothing_locked(it, path, strid
 @pytest.mark.parametrize("use", ["observe", "close", "decide", "history"])
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_signal_handler_that_uses_the_session_gets_one_sentence(it, path, use, stride):
-    count = _number_of_lines(lambda: tools.observe(it, 1))
+    count = number_of_lines(lambda: tools.observe(it, 1))
     for line in _every(count, stride):
         tools.observe(it, 4 - it.rounds % 5)
         before, told = it.rounds, []
@@ -154,7 +114,7 @@ def test_a_signal_handler_that_uses_the_session_gets_one_sentence(it, path, use,
             except cx.SessionError as error:
                 told.append(str(error))
 
-        with contextlib.suppress(cx.SessionError), _at_lines({line: handler}):
+        with contextlib.suppress(cx.SessionError), at_lines({line: handler}):
             tools.observe(it, 1)
         assert all("inside another call" in sentence or "closed" in sentence for sentence in told)
         if use == "observe" and not told:  # before the call or after it: both count

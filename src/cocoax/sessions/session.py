@@ -2,19 +2,15 @@
 
 import contextlib
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import jax
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..comparators.certificate import Certificate
 from ..core import check, tree
 from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError, SessionError
-from ..games.game import Game
 from ..games.movement import as_played
 from ..learners.base import AbstractLearner, Outcome
 from ..problem.problem import Problem, Round
@@ -33,19 +29,16 @@ from .arguments import (
 from .copies import LearnerCopies
 from .durable import DurableState
 from .guard import Guard
-from .history import game_of, regret_of, rows_of, table_of
 from .identity import signature
-from .outcomes import unpacked
 from .replay import replay
 from .requests import cast_request, check_same, whole_round
 from .schema import RoundSchema
-from .standing import alarm_of, certificate_of, summary_of
+from .session_views import SessionViews
 from .storage.events import OBSERVED, Event
-from .stored import Stored
 from .tickets import OPEN
 
 
-class Session(Stored):
+class Session(SessionViews):
     """A learner that takes decisions in the real world.
 
     **Arguments:**
@@ -136,41 +129,6 @@ class Session(Stored):
         with contextlib.suppress(Exception):  # of any kind: users write the loss, and observe will tell
             self.compile()
 
-    @property
-    def _copies(self) -> LearnerCopies:
-        return self._durable.copies
-
-    @property
-    def rounds(self) -> int:
-        """Number of observed rounds."""
-        return self._copies.totals.rounds
-
-    @property
-    def pending(self) -> tuple[str, ...]:
-        """The tickets whose rounds are not observed yet."""
-        return tuple(name for name in self._copies.tickets if name != OPEN)
-
-    @property
-    def request(self) -> Round | None:
-        """The request that was decided last and whose round is not observed yet, in a session without `pending`."""
-        return to_numpy(self._copies.tickets[OPEN].request) if OPEN in self._copies.tickets else None
-
-    @property
-    def schema(self) -> Any:
-        """Fields, shapes and dtypes of a round, as JSON; None before the first one."""
-        return None if self._durable.schema is None else self._durable.schema.json
-
-    @property
-    def state(self) -> Any:
-        """The state of the learner, for `play(state=...)` or another session; a tuple if there are several copies."""
-        states = [self._copies.state(which) for which in range(len(self._copies.states))]
-        return states[0] if len(states) == 1 else tuple(states)
-
-    @property
-    def alarm(self) -> str | None:
-        """A sentence if a budget looks infeasible: its multiplier keeps growing while it is exceeded."""
-        return alarm_of(self._copies)
-
     def compile(self, like: Round = None) -> None:
         """Compile the programs for rounds like this one, or like those before, so that no call waits for it.
 
@@ -259,12 +217,6 @@ class Session(Stored):
         self._durable.commit(copies, events, schema)
         return outcomes
 
-    def outcome(self, ticket: str | None = None) -> Outcome | None:
-        """The outcome of the last observed round, or of the one with this ticket; None if there is none."""
-        with self._guard.alone(self):
-            data = self._durable.outcome_of(ticket)
-            return None if data is None else unpacked(np.frombuffer(data), self._copies.constraints)
-
     def skip(self, ticket: str | None = None) -> None:
         """Give up a ticket, or the last request: its round will not be observed, and no copy learns from it."""
         with self._guard.alone(self):
@@ -285,41 +237,6 @@ class Session(Stored):
         point = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
         warn_if_outside(self._copies.problem.domain, point)
         return point
-
-    def game(self, *, keep_rounds: bool = False) -> Game:
-        """The rounds so far as a `Game`, whose numbers are float64; with their data if `keep_rounds`."""
-        with self._guard.alone(self):
-            return game_of(self._durable.observed(), self._copies, self._durable.schema, keep_rounds)
-
-    def history(self, *, names: Sequence[str] | None = None) -> np.ndarray:
-        """One row a round, with the columns of `Game.table()`: a structured array, which pandas and polars accept.
-
-        If rounds have labels, `label` is a column. With `keep_decisions`, `decision_...` and `played_...` are columns
-        too, one for each entry: `names` are those of the entries, by default their indices. They are NaN where the
-        decision was not kept.
-        """
-        with self._guard.alone(self):
-            return rows_of(table_of(self._durable.observed(), self._copies, names))
-
-    def regret(self, comparator: Any = None) -> Any:
-        """Running regret against the best fixed decision (with requests: policy) over the rounds so far, or another."""
-        return regret_of(self.game(keep_rounds=True), self._copies.problem, comparator)
-
-    def certificate(self, *, lmos: int = 20, policy: bool = False) -> Certificate:
-        """A proven bound on the regret of all rounds so far, without going through them again: at most so many LMOs.
-
-        Needs `certify=True`. With several copies, of all of them together. With `policy`, where requests are seen
-        first: against the best policy.
-        """
-        with self._guard.alone(self):
-            return certificate_of(self._copies, lmos, policy)
-
-    def summary(self) -> dict:
-        """Rounds, totals, multipliers, pending tickets and alarm, as plain numbers and strings; if certified, also a
-        bound on the regret."""
-        with self._guard.alone(self):
-            path = None if self.path is None else str(self.path)
-            return {"path": path, **summary_of(self._copies), "pending": len(self.pending), "alarm": self.alarm}
 
     def forget(self, *, history: bool = False) -> None:
         """Drop the data of all rounds so far, after a snapshot, and free their space; their outcomes stay in `history`.
