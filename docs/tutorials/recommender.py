@@ -115,7 +115,10 @@ with open_session() as session:
     print(session.rounds, "rounds; the next decision is", session.decide().shape)
 
 # %% [markdown]
-# ## Larger
+# ## Next
 #
-# A matrix that does not fit in memory is played in factors: `NuclearNormBall(..., factored=True)`, [too large to
-# write down](../domains.md#too-large-to-write-down).
+# * Real ratings, and biases and factors that are fitted as they come: [real data](../real_data.md),
+#   [models](../models.md).
+# * A matrix that does not fit in memory is played in factors: `NuclearNormBall(..., factored=True)`,
+#   [too large to write down](../domains.md#too-large-to-write-down).
+# * Many campaigns, over HTTP: [production](../production.md).

@@ -107,6 +107,7 @@ figure.savefig("research.png", dpi=120)
 #
 # * [Write your own parts](../guides/own_parts.md): domains, primals, duals, learners, environments, with their
 #   contracts.
-# * `cocoax race arena` plays the fixed suite of 57 problems ([the arena](../arena.md)).
+# * `cocoax race arena --challenger mine.py:MomentumFW` plays it beside Auto and tuned rivals on 57 problems
+#   ([the arena](../arena.md)).
 # * [Theory](../theory.md): bounds as numbers, and from which horizon on they say anything.
 # * `cocoax list --cite` prints BibTeX for everything that you raced.

@@ -24,6 +24,12 @@ class BoundedAscent(AbstractDual):
 
     - `cap`: the largest multiplier; may be infinite.
     - `step`: $\mu$.
+
+    >>> import jax.numpy as jnp
+    >>> dual = BoundedAscent(cap=1.0, step=0.5)
+    >>> _, state = dual.weigh(dual.init(2, float), jnp.array([5.0, 1.0]))
+    >>> dual.forecast(state).constraint.tolist()
+    [1.0, 0.5]
     """
 
     facts = Facts(

@@ -18,6 +18,12 @@ class Penalty(AbstractDual):
 
     the gradient of $[g_t]_+^2/2\zeta$. Without zeta it is tuned by the learner that holds it, by its theorem. The
     weights use the round that they weigh, so the primal must be deterministic; the forecast is the last round's.
+
+    >>> import jax.numpy as jnp
+    >>> dual = Penalty(zeta=2.0)
+    >>> weights, _ = dual.weigh(dual.init(2, float), jnp.array([3.0, -1.0]))
+    >>> weights.constraint.tolist()
+    [1.5, 0.0]
     """
 
     facts = Facts(cost="m numbers", guarantee="hard constraints, a deterministic primal", cites=("yuan2018",))

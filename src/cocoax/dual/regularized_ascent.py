@@ -20,6 +20,12 @@ class RegularizedAscent(AbstractDual):
     Without numbers it is tuned by the learner that holds it, by its theorem. Since $\theta\mu \le 1$,
     $\lambda_t \le G/\theta$ for values up to G (in blocks of K rounds, $GK/\theta$): a multiplier above
     that, if the problem needs it, is out of reach.
+
+    >>> import jax.numpy as jnp
+    >>> dual = RegularizedAscent(theta=1.0, mu=0.1)
+    >>> _, state = dual.weigh(dual.init(2, float), jnp.array([5.0, -1.0]))
+    >>> dual.forecast(state).constraint.tolist()
+    [0.5, 0.0]
     """
 
     facts = Facts(cost="m numbers", guarantee="the paper's", cites=("mahdavi2012",))

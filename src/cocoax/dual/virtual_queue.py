@@ -14,6 +14,11 @@ class VirtualQueue(AbstractDual):
     r"""Weighs the loss by V and each constraint by its queue, from $Q_1 = 0$:
 
     $Q_{t+1} = [Q_t + g_t(x_t) + \langle\nabla g_t(x_t), x_{t+1}-x_t\rangle]_+$
+
+    >>> dual = VirtualQueue(loss_weight=10.0)
+    >>> weights = dual.forecast(dual.init(2, float))
+    >>> float(weights.loss), weights.constraint.tolist()
+    (10.0, [0.0, 0.0])
     """
 
     facts = Facts(cost="m numbers, one linearisation", guarantee="drift-plus-penalty's", cites=("yu2017",))

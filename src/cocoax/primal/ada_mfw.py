@@ -30,6 +30,11 @@ class AdaMFW(AbstractAdaptive):
 
     derived: a radius that never shrinks costs $Rr_t + \kappa_dR\sum H_s^2/r_s$, and curvature
     $\frac{2R^2L}{(K+1)D}\sum H_s$. Losses must ignore the coins of their round, so weights may not depend on it.
+
+    >>> import cocoax as cx
+    >>> constants = AdaMFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (2.449, 2.0)
     """
 
     meta: AbstractMeta

@@ -32,6 +32,11 @@ class AdaOFW(AbstractAdaptive):
     with $\beta_t = \frac{\sqrt2}{R}T^{1/4}\sqrt{V_t}$, $V_t = \sum_{s\le t}\|\nabla_s\|^2$ and
     $\sigma=\min(1, 2/\sqrt T)$. After every round $t\le T$: Regret $\le 3RT^{1/4}\sqrt{V_t}$, derived by the
     argument of `OFW` with a regulariser that grows. Where the direction is zero the method stays.
+
+    >>> import cocoax as cx
+    >>> constants = AdaOFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (3.0, 0.0)
     """
 
     deterministic: ClassVar[bool] = True

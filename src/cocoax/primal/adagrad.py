@@ -25,6 +25,11 @@ class AdaGrad(AbstractAdaptive):
 
     $x_{t+1} = \Pi_X\left(x_t - \frac{R}{\sqrt{2V_t}}\nabla_t\right)$ with $V_t = \sum_{s\le t}\|\nabla_s\|^2$. After
     every round t, Regret $\le \sqrt2\,R\sqrt{V_t}$ (standard). For domains that offer `project`.
+
+    >>> import cocoax as cx
+    >>> constants = AdaGrad().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (1.414, 0.0)
     """
 
     deterministic: ClassVar[bool] = True

@@ -26,6 +26,11 @@ class FTPL(AbstractPrimal):
 
     with $p$ drawn afresh every round (erratum E2) from a cube $[0,s]^d$ (E1), a centred cube or a ball. With
     the ball, $E$ Regret $\le 2RD\sqrt{\kappa_d T}$ for losses that do not see the round's own coins.
+
+    >>> import cocoax as cx
+    >>> constants = FTPL().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (1.732, 0.0)
     """
 
     noise: AbstractPerturbation = argument("perturbation")

@@ -38,6 +38,11 @@ class LOOBOGD(AbstractPrimal):
 
     Regret $\le RD(\sqrt{BT} + \sqrt3\,T^{3/4}) \le 2.789\,RDT^{3/4}$. The rate is confirmed in print; pseudocode, proof
     and constant are derived.
+
+    >>> import cocoax as cx
+    >>> constants = LOOBOGD().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (2.789, 0.0)
     """
 
     deterministic: ClassVar[bool] = True

@@ -31,6 +31,11 @@ class MetaOGD(AbstractPrimal):
 
     Regret $\le (RD + 2R^2L)\sqrt T$, proven: the weights of the $v^k$ in $x^{K+1}$ sum to 1, each learner's regret is
     at most $RD\sqrt T$, and smoothness costs $2R^2L/(K+1)$ a round. For domains that offer `project`.
+
+    >>> import cocoax as cx
+    >>> constants = MetaOGD().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (1.0, 2.0)
     """
 
     deterministic: ClassVar[bool] = True

@@ -23,6 +23,11 @@ class MFW(AbstractMeta):
     Since $\gamma_1=1$, $x^{k+1} = \frac{2}{k(k+1)}\sum_{j\le k} j\,v^j$: one matrix product instead of a loop.
     $E$ Regret $\le (cRD + 2R^2L)\sqrt T$ with $c=2\sqrt{\kappa_d}$ for the ball and $2\sqrt d$, in the l1 and linf
     norms, for the cube.
+
+    >>> import cocoax as cx
+    >>> constants = MFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (1.732, 2.0)
     """
 
     facts = Facts(

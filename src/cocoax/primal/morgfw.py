@@ -27,6 +27,11 @@ class MORGFW(AbstractMeta):
     $a_j, b_j$ of sample j, all estimates are one prefix sum. Perturbations are then sized for $\sqrt2(D+LR)$, a bound
     on the estimates. $E$ Regret $=O(\sqrt T)$, `theory.constants.morgfw` and `morgfw_sampled`. Cost: T LMOs and 2T
     sampled gradients a round.
+
+    >>> import cocoax as cx
+    >>> constants = MORGFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (2.232, 0.368)
     """
 
     facts = Facts(

@@ -31,6 +31,11 @@ class OCG(AbstractPrimal):
     with $\eta = \frac{R}{2DT^{3/4}}$ and $\sigma_t = \min(1, 2/\sqrt t)$. Regret $\le 8RDT^{3/4}$, proven; the
     same proof gives $\frac{59}{12}RDT^{3/4}$. Where the direction is exactly zero (the first round after a
     start) every point minimises it, and the method stays.
+
+    >>> import cocoax as cx
+    >>> constants = OCG().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (8.0, 0.0)
     """
 
     deterministic: ClassVar[bool] = True

@@ -36,6 +36,11 @@ class OFW(AbstractPrimal):
     Regret $\le \frac{R^2}{2\eta} + \frac{\eta V}{\sigma} + R\sqrt{VT\sigma/2}$ (`theory.regret.ofw`).
 
     Where the direction is exactly zero every point minimises it, and the method stays.
+
+    >>> import cocoax as cx
+    >>> constants = OFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (1.755, 0.0)
     """
 
     rate: Float[Array, ""] | None

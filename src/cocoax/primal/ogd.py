@@ -21,6 +21,11 @@ class OGD(AbstractPrimal):
 
     $x_{t+1} = \Pi_X\left(x_t - \frac{R}{D\sqrt T}\nabla_t\right)$, with Regret $\le RD\sqrt T$. For domains that offer
     `project`.
+
+    >>> import cocoax as cx
+    >>> constants = OGD().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (1.0, 0.0)
     """
 
     deterministic: ClassVar[bool] = True

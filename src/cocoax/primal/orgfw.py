@@ -29,6 +29,11 @@ class ORGFW(AbstractPrimal):
     \langle d_t, v\rangle,\qquad x_{t+1} = x_t + \eta_t(v_t - x_t)$
 
     with $\eta_t=\rho_t=\frac{1}{t+1}$ and $d_1=\nabla f_1(x_1)$. $E$ Regret $\le (7RD + 6.5R^2L)\sqrt T$.
+
+    >>> import cocoax as cx
+    >>> constants = ORGFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (7.0, 6.5)
     """
 
     deterministic: ClassVar[bool] = True

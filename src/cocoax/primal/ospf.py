@@ -40,6 +40,11 @@ class OSPF(AbstractPrimal):
     with the sum over all earlier blocks and $p^j$ uniform on the ball of radius $D\sqrt{\kappa_d kT}$.
     $E$ Regret $\le (2\sqrt{2\kappa_d}RD + R^2L)T^{2/3}$ for losses that are independent of their inner
     block's coins (erratum E30).
+
+    >>> import cocoax as cx
+    >>> constants = OSPF().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (2.449, 1.0)
     """
 
     deterministic: ClassVar[bool] = False

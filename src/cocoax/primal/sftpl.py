@@ -30,6 +30,11 @@ class SFTPL(AbstractPrimal):
     $E$ Regret $\le (2\sqrt{\kappa_d}+1)RD\sqrt T$. With `smooth=True`, $m=\lceil\sqrt T\rceil$ samples are
     enough: $(2\sqrt{\kappa_d}RD + R^2L)\sqrt T$. Here $T$ is the run's horizon, a block's length in
     Algorithm 1 (erratum E21).
+
+    >>> import cocoax as cx
+    >>> constants = SFTPL().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha
+    >>> round(float(constants.c1), 3), round(float(constants.c2), 3)
+    (2.732, 0.0)
     """
 
     smooth: bool = eqx.field(static=True)
