@@ -58,17 +58,17 @@ def curvature_of(search: Search, smooth: Any, point, multiplier, most_flops: flo
 
 def _of_low_rank(ways, images) -> Curvature | None:
     """d I + F'F, if these products can be explained so: its null directions have the least curvature, d."""
-    given = len(ways) - _CHECKS
-    basis, turn = np.linalg.qr(ways[:given].T)
-    products = np.linalg.solve(turn.T, images[:given])  # H times an orthonormal basis
+    used = len(ways) - _CHECKS
+    basis, turn = np.linalg.qr(ways[:used].T)
+    products = np.linalg.solve(turn.T, images[:used])  # H times an orthonormal basis
     small = products @ basis
     values, vectors = np.linalg.eigh(0.5 * (small + small.T))
     least = max(values[0], 0.0) if values[0] > -_RANK * values[-1] else values[0]
-    kept = values - least > _RANK * values[-1]
-    if least < 0 or kept.sum() > given - _NULL:
+    is_large = values - least > _RANK * values[-1]
+    if least < 0 or is_large.sum() > used - _NULL:
         return None
-    rest = vectors[:, kept].T @ (products - least * basis.T)
-    factor = rest / np.sqrt(values[kept] - least)[:, None]
+    rest = vectors[:, is_large].T @ (products - least * basis.T)
+    factor = rest / np.sqrt(values[is_large] - least)[:, None]
     found = Curvature(np.full(ways.shape[1], least), factor)
-    errors = [np.abs(found.times(way) - image).max() for way, image in zip(ways[given:], images[given:])]
+    errors = [np.abs(found.times(way) - image).max() for way, image in zip(ways[used:], images[used:])]
     return found if max(errors) <= 1e-8 * np.abs(images).max() else None

@@ -43,7 +43,7 @@ def settings(environment: Mapping[str, str], config: Any) -> dict[str, Any]:
 def cache_folder(environment: Mapping[str, str]) -> Path | None:
     """A folder that only this user can write to, of this kind of processor; None if it cannot be made.
 
-    Programs in it are run, so nobody else may put one there, and those for another processor may not run.
+    JAX runs the programs in it, so no other user may write there. Programs for another processor might not run.
     """
     try:
         given = Path(environment.get("XDG_CACHE_HOME", ""))

@@ -267,7 +267,7 @@ def _clipped(domain, gradients, caps, poles: bool) -> tuple[Clipped, Clipped, Fl
 
 
 def _finite(gradient: Point, cap) -> Point:
-    """Infinite entries, as those of a root at 0, count as the longest gradient so far."""
+    """Infinite entries, such as the slope of a root at 0, count as the longest gradient so far."""
     if tree.is_element(gradient):
         return gradient
     return jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x), gradient)

@@ -202,7 +202,7 @@ class Guarded(AbstractLearner):
 
 
 def _uniform(outcome, kind):
-    """The outcome in the same types, whoever played."""
+    """The outcome with the same dtypes for the candidate and for the fallback."""
     whole = jax.tree.map(lambda leaf: leaf.astype(kind), (outcome.loss, outcome.constraint, outcome.multiplier))
     return type(outcome)(*whole, outcome.lmo_calls.astype(int), outcome.gradient_calls.astype(int), outcome.finite)
 

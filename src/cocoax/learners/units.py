@@ -47,12 +47,12 @@ class Units(eqx.Module):
     @classmethod
     def begin(cls, problem: Problem, start: Point) -> "Units":
         zero = jnp.zeros((), tree.dtype(start))
-        each = jnp.zeros(problem.constraints, zero.dtype)
+        zeros = jnp.zeros(problem.constraints, zero.dtype)
         if problem.domain.intervals() is None:
-            sizes = each
+            sizes = zeros
         else:
-            sizes = jax.tree.map(lambda leaf: jnp.zeros((each.size, *leaf.shape), leaf.dtype), start)
-        return cls(tree.zeros_like(start), jnp.zeros((), bool), sizes, zero, each, zero, zero, each, each)
+            sizes = jax.tree.map(lambda leaf: jnp.zeros((zeros.size, *leaf.shape), leaf.dtype), start)
+        return cls(tree.zeros_like(start), jnp.zeros((), bool), sizes, zero, zeros, zero, zero, zeros, zeros)
 
     def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, overspent, keep):
         """(the units, whether the loss has just got its first gradient, and how large that is, the new state)."""

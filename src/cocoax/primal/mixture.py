@@ -25,8 +25,8 @@ class Mixture(AbstractPrimal):
     r"""$x_t=\sum_kp_{tk}x_t^k$: several primals, each with a game of its own, and shares by AdaHedge on their losses.
 
     Primal k plays $x_t^k$, and sees the gradient there. The shares are $p_{tk}\propto e^{-\eta_tH_{tk}}$ with
-    $H_{tk}=\sum_{s<t}h_s(x_s^k)$ and $\eta_t=\ln K/\Delta_t$, $\Delta$ being the mixability gap. So a step size, a
-    radius or a prior that nobody knows is found: give one primal for each.
+    $H_{tk}=\sum_{s<t}h_s(x_s^k)$ and $\eta_t=\ln K/\Delta_t$, $\Delta$ being the mixability gap. So an unknown
+    step size, radius or prior is learned: give one primal for each candidate.
 
     *Proven,* for convex losses that differ by at most S between the primals in a round: after every round,
     Regret $\le\min_k\mathrm{Regret}_k+2\sqrt{V\ln K}+S(\frac43\ln K+4)$, where

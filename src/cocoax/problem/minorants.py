@@ -1,4 +1,4 @@
-"""Affine functions below the loss and the constraints of all rounds so far: what the rounds prove, whoever decided."""
+"""Affine functions below the loss and the constraints of all rounds so far: proofs that hold for every learner."""
 
 from typing import Any
 

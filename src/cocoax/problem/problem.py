@@ -226,8 +226,8 @@ class Problem(eqx.Module):
     def _constraint_values(self, view, round, previous):
         if self.constraint is None:
             return jnp.zeros((0,), tree.dtype(view))
-        given = arguments(self.constraint, view, round, previous)
-        return constraint_values(self.constraint, "constraint", self.names, *given)
+        inputs = arguments(self.constraint, view, round, previous)
+        return constraint_values(self.constraint, "constraint", self.names, *inputs)
 
 
 def _optional(function, name, may_take=None) -> Callable | None:

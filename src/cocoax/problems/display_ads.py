@@ -113,8 +113,8 @@ def resources(key: PRNGKeyArray, *, answers: int = 5, constraints: int = 2, budg
         raise ProblemError(
             f"resources needs answers >= 2, constraints >= 1 and budget > 0, got {answers}, {constraints} and {budget}"
         )
-    each = budget * jax.random.uniform(key, (constraints,), dtype=float, minval=0.75, maxval=1.25)
-    return Instance(_problem(answers, constraints), Sampler(_Answers(each, answers)), None, None)
+    budgets = budget * jax.random.uniform(key, (constraints,), dtype=float, minval=0.75, maxval=1.25)
+    return Instance(_problem(answers, constraints), Sampler(_Answers(budgets, answers)), None, None)
 
 
 def _problem(answers, constraints):

@@ -81,7 +81,7 @@ def _config(app) -> uvicorn.Config:
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's own, but headers must come in time: it would wait for those of slow clients for ever."""
+    """uvicorn's protocol with a deadline for headers: without one, it waits for slow clients for ever."""
 
     _deadline: Any = None
 

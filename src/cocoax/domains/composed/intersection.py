@@ -164,9 +164,9 @@ def _read(domain, A, b):
     bound = number(b, "b")
     counts = {len(stack) for stack in stacks if stack.ndim}
     if [stack.shape[1:] for stack in stacks] != shapes or len(counts) != 1:
-        given = jax.tree.unflatten(structure, [leaf.shape for leaf in leaves])
+        shape = jax.tree.unflatten(structure, [leaf.shape for leaf in leaves])
         raise DomainError(
-            f"A must have the domain's shape {domain.shape}, or one more axis in front for the rows, got {given}"
+            f"A must have the domain's shape {domain.shape}, or one more axis in front for the rows, got {shape}"
         )
     count = counts.pop()
     if count == 0:

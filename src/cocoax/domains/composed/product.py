@@ -69,8 +69,8 @@ class Product(AbstractDomain):
         return self._map(lambda block, part: block.inner(part), point)
 
     def intervals(self):
-        known = self._map(lambda block: block.intervals())
-        return None if any(block.intervals() is None for block in self._leaves()) else known
+        widths = self._map(lambda block: block.intervals())
+        return None if any(block.intervals() is None for block in self._leaves()) else widths
 
     def diameter(self, ord):
         widths = [block.diameter(ord) ** ord for block in self._leaves()]

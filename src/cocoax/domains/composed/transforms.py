@@ -71,12 +71,12 @@ class Scale(AbstractDomain):
         return tree.scale(self.factor, self.domain.start())
 
     def inradius(self):
-        known = self.domain.inradius()
-        return None if known is None else jnp.abs(self.factor) * known
+        radius = self.domain.inradius()
+        return None if radius is None else jnp.abs(self.factor) * radius
 
     def intervals(self):
-        known = self.domain.intervals()
-        return None if known is None else tree.scale(jnp.abs(self.factor), known)
+        widths = self.domain.intervals()
+        return None if widths is None else tree.scale(jnp.abs(self.factor), widths)
 
     def diameter(self, ord):
         return jnp.abs(self.factor) * self.domain.diameter(ord)

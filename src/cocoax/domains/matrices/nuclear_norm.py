@@ -45,8 +45,8 @@ class NuclearNormBall(AbstractSingular):
 
     `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64): proven for a
     decomposition, almost certain for a Krylov space, which begins at fixed random directions.
-    `lmo(direction, guess)` makes `iterations` steps from the guess, always as many, so that in a batch nobody
-    waits; each takes two products with the direction. `lmo_error` says how good an answer was.
+    `lmo(direction, guess)` makes exactly `iterations` steps from the guess, so that no lane of a batch waits for
+    another; each step takes two products with the direction. `lmo_error` says how good an answer was.
 
     | `method` | without a guess | from a guess |
     |---|---|---|

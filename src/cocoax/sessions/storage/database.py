@@ -170,7 +170,7 @@ class Database:
             raise Damaged(str(said).splitlines()[-1])
 
     def abandon(self):
-        """Touch the files no more: closing would write into them, and delete the log of whoever has them now."""
+        """Never touch the files again: closing would write into them and delete the log of their new owner."""
         if self.is_mine:
             self.is_mine = False
             _keep_for_ever(self._connection)
