@@ -132,7 +132,7 @@ class AutoPrice(AbstractPricing):
         sample, prices, squares, due = jax.lax.fori_loop(0, busy, work, (old.sample, old.prices, old.squares, old.due))
         return Prices(prices, sample, violation, squares, rounds, due, old.horizon)
 
-    def search(self, problem: Problem, state: Prices, start: Point, patience=_PATIENT) -> tuple[Any, Any, Any]:
+    def search(self, problem: Problem, state: Prices, start: Point, patience: float = _PATIENT) -> tuple[Any, Any, Any]:
         """(prices, squares, the round after which to search next)."""
         sample, domain, unravel = state.sample, problem.domain, unravel_like(start)
         played = state.rounds.astype(state.prices.dtype)
