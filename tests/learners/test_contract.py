@@ -37,6 +37,7 @@ OF_SETS = {
     primal.ExponentiatedGradient,
     primal.Mixture,
     primal.OnlineNewton,
+    primal.Within,
     learners.AutoNewton,
 }
 ROUNDS = 20  # as many as vmap must equal a loop for

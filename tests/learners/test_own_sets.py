@@ -16,6 +16,7 @@ ON_SETS = {
         domains.Product({"l2": domains.L2Ball(2, 1.0), "l1": domains.L1Ball(3, 1.0)}),
     ),
     "DiagonalNewton": (primal.DiagonalNewton(), BOXES),
+    "Within": (primal.Within(primal.OGD(), 0.5), domains.L2Ball(3, 1.0)),
     "Mixture": (primal.Mixture([primal.DiagonalNewton(0.5), primal.OGD()]), BOXES),
 }
 

@@ -6,6 +6,7 @@ from .composed.from_lmo import FromLMO as FromLMO
 from .composed.from_lmo import from_lmo as from_lmo
 from .composed.intersection import Intersection as Intersection
 from .composed.linear_image import LinearImage as LinearImage
+from .composed.low_rank import LowRankPlusBiases as LowRankPlusBiases
 from .composed.product import Product as Product
 from .composed.sums import MinkowskiSum as MinkowskiSum
 from .composed.sums import UnionHull as UnionHull
@@ -19,6 +20,7 @@ from .matrices.spectral_norms import SchattenBall as SchattenBall
 from .matrices.spectral_norms import SpectralNormBall as SpectralNormBall
 from .matrices.spectraplex import Spectraplex as Spectraplex
 from .matrices.spectraplex import UnitSpectrahedron as UnitSpectrahedron
+from .matrices.weighted_nuclear_norm import WeightedNuclearNormBall as WeightedNuclearNormBall
 from .polytopes.couplings import Birkhoff as Birkhoff
 from .polytopes.couplings import Transport as Transport
 from .polytopes.graphs import Flow as Flow

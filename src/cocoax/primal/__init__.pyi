@@ -31,3 +31,4 @@ from .perturbation import AbstractPerturbation as AbstractPerturbation
 from .sftpl import SFTPL as SFTPL
 from .slow_start import SlowStart as SlowStart
 from .tracked import Tracked as Tracked
+from .within import Within as Within

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...core import check, tree
@@ -50,7 +51,7 @@ class Scale(AbstractDomain):
     def __init__(self, domain: Any, factor: Any):
         self.domain = as_domain(domain)
         self.factor = scalar(factor, "factor")
-        if not tree.is_traced(self.factor) and self.factor == 0:
+        if not tree.is_traced(self.factor) and np.asarray(self.factor) == 0:
             raise DomainError("factor must not be 0, which would leave a single point")
 
     @property

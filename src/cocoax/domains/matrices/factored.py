@@ -68,6 +68,27 @@ class FactoredNuclearNormBall(NuclearNormBall):
         self.pattern = _as_pattern(entries, self.sizes)
         self.rank = count(rank, "rank")
 
+    def grown(self, entries: Any, shape: Any = None) -> "FactoredNuclearNormBall":
+        """The ball with more entries, after its own, and perhaps with more rows and columns: see `carried`.
+
+        >>> from cocoax.domains import NuclearNormBall
+        >>> ball = NuclearNormBall((2, 3), radius=2.0, factored=True, entries=([0, 1], [1, 0]))
+        >>> ball.grown(([2], [2]), shape=(3, 3)).pattern.rows.tolist()
+        [0, 1, 2]
+        """
+        from . import growth
+
+        return growth.grown(self, entries, shape)
+
+    def carried(self, state: Any) -> Any:
+        """A decision, or a learner's whole state, of a smaller ball as one of this ball, which it became by `grown`.
+
+        The matrices stay the same: new rows and columns are 0, and entries at new places are read from the factors.
+        """
+        from . import growth
+
+        return growth.carried(state, self)
+
     def element(self, left=None, right=None, values=None) -> Factored:
         r"""$\sum_k l_k r_k^\top$, of rows l and r, plus values on the pattern: a point, or a direction."""
         made = self.start()
