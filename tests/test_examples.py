@@ -76,6 +76,11 @@ def test_every_example_is_tested_here():
         "routing",
         "production",
         "service",
+        "real_charging",
+        "real_classification",
+        "real_portfolio",
+        "real_telecom",
+        "real_traffic",
     }
 
 
@@ -216,3 +221,21 @@ def test_readme_example_runs_as_printed(tmp_path):
     printed = float(re.search(r"# ([\d.]+) \[", code).group(1))
     assert abs(regret - printed) < 1  # what the README says it prints, up to rounding on other machines
     assert 0 <= gap < 1e-4
+
+
+def test_real_problems_are_drawn_with_data_or_without(show, monkeypatch, tmp_path):
+    """Without fetched data, from numbers of the same form; enough rounds that limits are kept, measured once."""
+    monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "none"))
+    charging = show("real_charging", 926)
+    assert charging["AutoPrice"][0] < charging["mixed"][0] and charging["AutoPrice"][1] < 1.03
+    loads = show("real_telecom", 1000)
+    assert loads["Auto"].max() < 1.03 < loads["shortest path"].max()
+
+
+@pytest.mark.slow
+def test_other_real_problems_are_drawn_without_data(show, monkeypatch, tmp_path):
+    monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "none"))
+    assert show("real_portfolio", 1500)["Auto, within the limit"] < 1.05 * load("real_portfolio").LIMIT
+    used = {name: figures[0] for name, figures in show("real_classification", 1000).items()}
+    assert used["Auto, within the limit"] < 1.5 < used["logistic regression"]
+    assert show("real_traffic", 30)["successive averages"][0] < 1.3

@@ -18,7 +18,7 @@ def race(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A Python file that defines problems and learners, a TOML file, or the word arena or requests."
+            help="A Python file that defines problems and learners, a TOML file, or arena, requests or arena-2026."
         ),
     ],
     problems: Annotated[
@@ -45,8 +45,13 @@ def race(
     """Every learner of a file on every problem of it, against the same rounds; ends with a report.
 
     `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well; `race
-    requests` does so with decisions that are taken after a request.
+    requests` does so with decisions that are taken after a request, `race arena-2026` with real data.
     """
+    if str(file) == "arena-2026":
+        if (learners, horizons, seeds) != (None, None, None):
+            raise LabError("arena-2026 has series of one length; give --problems, --challenger and --out alone")
+        _race_2026(out or Path("out", file), resume, quiet, workers, cluster, problems, challenger)
+        return
     if str(file) in ("arena", "requests"):
         which, out = str(file), out or Path("out", file)
         if learners is not None or (challenger is not None and which != "arena"):
@@ -74,7 +79,7 @@ def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons,
             "arena": (suite.arena_study, suite.FIRST_SEED, markdown, "The arena"),
             "requests": (requests.requests_study, requests.FIRST_SEED, requests.requests_markdown, "Requests"),
         }[which]
-        names = None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]
+        names = _split(problems)
         mine = {} if challenger is None else dict([learner_from(challenger)])
         options = {"beside": mine} if mine else {}
         seeds = range(first, first + (seeds or 10))
@@ -87,3 +92,20 @@ def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons,
     text = "\n".join([*(table(study, command, name) for name in mine), table(study, command)])
     (out / f"{which}.md").write_text(text, "utf-8")
     print(f"\n{text}")
+
+
+def _race_2026(out, resume, quiet, workers, cluster, problems, challenger):
+    with begun(out, resume, workers, cluster) as client:
+        from ..lab.arena.arena_2026 import arena_2026_markdown, arena_2026_study
+        from ..lab.code import learner_from
+
+        mine = {} if challenger is None else dict([learner_from(challenger)])
+        study = arena_2026_study(out, names=_split(problems), challengers=mine)
+        finish(study, quiet, client, cluster, title="The arena of 2026")
+    text = arena_2026_markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
+    (out / "arena-2026.md").write_text(text, "utf-8")
+    print(f"\n{text}")
+
+
+def _split(problems):
+    return None if problems is None else [name.strip() for name in problems.split(";") if name.strip()]

@@ -1,3 +1,5 @@
+from .arena_2026 import arena_2026_markdown as arena_2026_markdown
+from .arena_2026 import arena_2026_study as arena_2026_study
 from .problems import ARENA as ARENA
 from .problems import HORIZONS as HORIZONS
 from .problems import VERSION_1 as VERSION_1
@@ -7,5 +9,8 @@ from .ranking import standings as standings
 from .requests import REQUESTS as REQUESTS
 from .requests import requests_markdown as requests_markdown
 from .requests import requests_study as requests_study
+from .series import REAL as REAL
+from .series import SERIES as SERIES
+from .series import SYNTHETIC as SYNTHETIC
 from .suite import FIRST_SEED as FIRST_SEED
 from .suite import arena_study as arena_study

@@ -51,12 +51,22 @@ class Tuner:
     """One problem on the tuning seeds, for all families."""
 
     def __init__(
-        self, name: str, make, *, seeds=SEEDS, horizon=HORIZON, thin=1, screened=SCREENED, finalists=FINALISTS, shifts=0
+        self,
+        name: str,
+        make,
+        *,
+        seeds=SEEDS,
+        horizon=HORIZON,
+        thin=1,
+        screened=SCREENED,
+        finalists=FINALISTS,
+        shifts=0,
+        tol=TOLERANCE,
     ):
         self.horizon, self.thin, self.screened, self.finalists = horizon, thin, screened, finalists
         self.shifts = shifts
         drawn = [as_source(name, make).draw(seed, horizon) for seed in seeds]
-        self.comparators = [game.comparator(horizon, TOLERANCE) for game in drawn]
+        self.comparators = [game.comparator(horizon, tol) for game in drawn]
         self.games = [(game.problem, game.rounds, learner_key(seed)) for game, seed in zip(drawn, seeds)]
         self.units, self.constraints = _units(drawn[0]), drawn[0].problem.constraints
 

@@ -84,7 +84,7 @@ def traffic(
     key: PRNGKeyArray | None = None,
     *,
     days: int = 500,
-    budget: float | None = 0.98,
+    budget: float | None = 1.02,
     routes: int | None = 8,
     varies: float = 0.1,
 ) -> RealInstance:
@@ -97,7 +97,8 @@ def traffic(
     and the capacities of links are these times independent factors, $1 \pm$ `varies`, drawn with the key (one seed
     without).
 
-    $g_t(x)$ is the emissions over the budget, less 1; `budget` is a part of those at equilibrium (`None`: no limit).
+    $g_t(x)$ is the emissions over the budget, less 1; `budget` is in emissions of the equilibrium on a day as it is
+    (`None`: no limit). As days vary, the equilibrium comes to 1.027 of these on average, the least possible to 1.013.
     The multiplier is the toll that keeps the budget. Baselines: "shortest paths" (of an empty town) and "MSA": every
     day a 1/t-th part of the traffic moves to the routes that were the fastest the day before (successive averages).
 
@@ -152,7 +153,7 @@ def town() -> tuple[Product, _OfOrigins]:
 
 def link_flows(problem: Problem, x: Any) -> Any:
     """The flow on each link, in thousands, where the demand is as usual."""
-    return cast(_Beckmann, problem.loss).flows(x)
+    return cast(_Beckmann, problem.loss).flows(jax.tree.map(jnp.asarray, x))
 
 
 def _fastest(problem, x, r):
