@@ -130,6 +130,8 @@ class Executor(Here):
     def _problem(self, bench):
         """A problem that other processes understand, made once for all its tasks."""
         if bench not in self._sent:
+            from .pickling import pickled  # which an executor needs, and this process alone does not
+
             self._sent[bench] = self._send(pickled(bench))
         return self._sent[bench]
 
@@ -229,18 +231,10 @@ class Dask(Executor):
         return self._client.submit(bytes, problem, key=f"problem-{uuid.uuid4().hex}")
 
 
-def pickled(part: Any) -> bytes:
-    """Bytes for another process, of functions from scripts and notebooks too."""
-    import cloudpickle
-
-    try:
-        return cloudpickle.dumps(part)
-    except Exception as error:
-        raise LabError(f"{part!r:.80} cannot be sent to another process: {error_text(error)}") from None
-
-
 def _pickled(argument):
     """Learners are pickled here, so that a worker knows one again by its bytes."""
+    from .pickling import pickled
+
     return pickled(argument) if isinstance(argument, AbstractLearner) else argument
 
 
