@@ -1,33 +1,32 @@
 """All campaigns of a fleet, and what events do to them."""
 
-import hashlib
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from ..errors import CocoaxError, SessionError
+from ..errors import SessionError
 from . import blame, outcomes, packing
 from .arguments import LONGEST_NAME
+from .campaign_events import (
+    BEGAN,
+    ENDED,
+    LONGEST_EVENT,
+    MOST,
+    MOST_ROWS,
+    NewRounds,
+    NotFiniteError,
+    halves,
+    names_and_rows,
+    of_users,
+    row_of,
+)
 from .fleet_totals import FleetTotals
 from .rows import Programs, folded
 from .schema import RoundSchema
 from .storage.database import Damaged, checksum
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
-
-BEGAN, ENDED = "began", "ended"
-MOST = 1 << 16  # campaigns in one call
-_MOST_ROWS = 1 << 24
-_LONGEST_EVENT = MOST * (LONGEST_NAME * 6 + 16)  # of campaigns that begin, in bytes of JSON
-
-
-class NewRounds(NamedTuple):
-    """What rounds do, before they count."""
-
-    rows: np.ndarray
-    after: np.ndarray  # words
-    numbers: np.ndarray  # the outcomes, packed
 
 
 class Campaigns:
@@ -73,11 +72,11 @@ class Campaigns:
 
     def key_of(self, name: str) -> Any:
         """The key of a campaign: that of a session that takes the same decisions."""
-        return folded(self.key, *_halves(name))
+        return folded(self.key, *halves(name))
 
     def compile(self, like: Any):
         """Compile the programs for rounds like this one; nothing changes."""
-        _of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
+        of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
 
     def begin_event(self, names: list[str]) -> Event:
         """The event of campaigns that begin, in rows that ended or new ones."""
@@ -90,15 +89,15 @@ class Campaigns:
         return len(self.rows) + len(self._free)
 
     def begin(self, event: Event):
-        names, rows = _names_and_rows(event)
+        names, rows = names_and_rows(event)
         used = set(self._free)
-        expected = iter(range(self.capacity_used, _MOST_ROWS))
+        expected = iter(range(self.capacity_used, MOST_ROWS))
         if any(name in self.rows for name in names) or any(row not in used and row != next(expected) for row in rows):
             raise Damaged("campaigns that begin twice")
         if max(rows) >= self.capacity:
             self._grow(max(64, 2 * self.capacity, max(rows) + 1))
-        halves = np.array([_halves(name) for name in names], np.uint32)
-        self.columns["words"][rows] = self.programs.first(self.key, halves)
+        numbers = np.array([halves(name) for name in names], np.uint32)
+        self.columns["words"][rows] = self.programs.first(self.key, numbers)
         self.columns["open"][rows] = False
         self.totals.clear(np.array(rows))
         taken = set(rows)
@@ -109,7 +108,7 @@ class Campaigns:
         return Event(ENDED, None, json.dumps([names, [self.rows[name] for name in names]]).encode(), None, None)
 
     def end(self, event: Event):
-        names, rows = _names_and_rows(event)
+        names, rows = names_and_rows(event)
         if [self.rows.get(name) for name in names] != rows:
             raise Damaged("campaigns that end without a beginning")
         for name in names:
@@ -128,7 +127,7 @@ class Campaigns:
 
     def decide_event(self, rows: np.ndarray, requests: Any) -> tuple[Event, np.ndarray]:
         """(the event of these requests, their answers as words)."""
-        answers = _of_users(lambda: self.programs.decide(self.columns["words"][rows], requests), "no decision is taken")
+        answers = of_users(lambda: self.programs.decide(self.columns["words"][rows], requests), "no decision is taken")
         columns = self.programs.decisions.columns(answers)
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(columns)):
             raise SessionError("a decision for these requests is not finite, although their data are; correct them")
@@ -156,14 +155,14 @@ class Campaigns:
         """(the event of these rounds, what they do); an error if one of them is bad."""
         words = self.columns["words"][rows]
         at = self.answers(rows) if played is None and self.problem.has_requests else played
-        after, numbers = _of_users(
+        after, numbers = of_users(
             lambda: self.programs.observe(words, rounds, at), "the loss or a constraint failed on these rounds"
         )
         numbers = numbers.astype(np.float64)
         outcome = outcomes.unpacked(numbers, self.constraints)
         if not np.all(outcome.finite):
             place = int(np.argmin(outcome.finite))
-            raise NotFiniteError(place, self._why_not_finite(words[place], numbers[place], _at(rounds, place)))
+            raise NotFiniteError(place, self._why_not_finite(words[place], numbers[place], row_of(rounds, place)))
         data = rows.astype(np.int32).tobytes() + packing.pack_rows(rounds, len(rows)).tobytes()
         played_data = None if played is None else packing.pack_rows(played, len(rows)).tobytes()
         return Event(OBSERVED, None, data, played_data, numbers.tobytes()), NewRounds(rows, after, numbers)
@@ -227,7 +226,7 @@ class Campaigns:
         """The largest size of one field of an event, in bytes."""
         sizes = [0 if one is None else one.size for one in (schema, self.request_schema)]
         widest = max(*sizes, 8 * outcomes.width(self.constraints), 8 * self.programs.decisions.size)
-        return max(MOST * (4 + widest), _LONGEST_EVENT)
+        return max(MOST * (4 + widest), LONGEST_EVENT)
 
     longest_notes = 1 << 12
 
@@ -245,7 +244,7 @@ class Campaigns:
     def arrays_like(self, notes: dict):
         """Arrays of the shapes that belong to notes, which are not trusted; ValueError if the notes cannot be."""
         match notes:
-            case {"rows": int(rows), "names": int(names), "requests": bool(asked)} if 0 <= rows <= _MOST_ROWS:
+            case {"rows": int(rows), "names": int(names), "requests": bool(asked)} if 0 <= rows <= MOST_ROWS:
                 if 0 <= names <= 64 + rows * (6 * LONGEST_NAME + 16):
                     none = self._empty(0, asked), self.totals.empty(0)
                     like = jax.tree.map(lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none)
@@ -261,42 +260,3 @@ class Campaigns:
         self.key = jax.random.wrap_key_data(key, impl=jax.random.key_impl(self.key))
         if self.request_schema is not None and not notes["requests"]:  # fixed after that snapshot
             self._grow(self.capacity)
-
-
-def _halves(name: str) -> list[int]:
-    return np.frombuffer(hashlib.blake2b(name.encode(), digest_size=8).digest(), ">u4").tolist()
-
-
-class NotFiniteError(Exception):
-    """The round at this place is not finite, for this reason."""
-
-    def __init__(self, place: int, reason: str):
-        super().__init__(place)
-        self.place, self.reason = place, reason
-
-
-def _names_and_rows(event: Event) -> tuple[list[str], list[int]]:
-    try:
-        names, rows = json.loads(event.round or b"")
-    except (ValueError, TypeError, RecursionError):
-        raise Damaged("the names of campaigns") from None
-    good = isinstance(names, list) and isinstance(rows, list) and len(names) == len(rows) == len(set(rows)) > 0
-    if not good or not all(isinstance(name, str) for name in names):
-        raise Damaged("the names of campaigns")
-    if not all(type(row) is int and 0 <= row < _MOST_ROWS for row in rows):
-        raise Damaged("the rows of campaigns")
-    return names, rows
-
-
-def _of_users(call, failure):
-    """Call users' functions; their errors become one sentence."""
-    try:
-        return call()
-    except CocoaxError:
-        raise
-    except Exception as error:  # of any kind: users write the loss
-        raise blame.users_error(failure, error) from error
-
-
-def _at(tree: Any, place: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[place], tree)

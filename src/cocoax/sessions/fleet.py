@@ -18,7 +18,8 @@ from ..learners.base import AbstractLearner, Horizon, Outcome
 from ..problem.problem import Problem, Round
 from . import packing
 from .arguments import as_file, first_states, late_settings
-from .campaigns import Campaigns, NotFiniteError
+from .campaign_events import NotFiniteError
+from .campaigns import Campaigns
 from .durable import DurableState
 from .fleet_views import FleetViews, checked_names
 from .guard import Guard

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..games.game import Game
 from . import packing
-from .campaigns import BEGAN, ENDED, Campaigns
+from .campaign_events import BEGAN, ENDED
+from .campaigns import Campaigns
 from .history import stacked_game
 from .schema import RoundSchema
 from .storage.events import OBSERVED, Event

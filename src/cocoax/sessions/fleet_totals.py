@@ -85,8 +85,10 @@ class FleetTotals:
             columns["means"][some, place] = columns["sums"][some] / length[:, None, None]
             columns["sums"][some] = 0
             columns["shape"][some, 0], columns["shape"][some, 1] = place + 1, 0
-        for row in rows:
-            columns["alarm"][row] = growing(columns["means"][row], columns["shape"][row, 0], columns["losses"][row])
+        blocks = columns["shape"][rows, 0]
+        for number in np.unique(blocks):
+            some = rows[blocks == number]
+            columns["alarm"][some] = growing(columns["means"][some], int(number), columns["losses"][some])
 
     def alarms(self, row: int, names: Any) -> list[str]:
         """The constraints of this campaign that look infeasible."""

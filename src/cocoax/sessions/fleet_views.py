@@ -11,7 +11,8 @@ from ..errors import SessionError
 from ..games.game import Game
 from ..problem.problem import Problem
 from .arguments import checked_campaign
-from .campaigns import MOST, Campaigns
+from .campaign_events import MOST
+from .campaigns import Campaigns
 from .fleet_certificates import bounds_of, certificate_of
 from .fleet_history import game_of
 from .history import regret_of, rows_of

@@ -96,11 +96,12 @@ def growing(means: np.ndarray, full: int, losses: Any) -> np.ndarray:
     r"""For each constraint, whether it is exceeded at too high a price while its multiplier rises in every block.
 
     If x is feasible, no regret against $f_t + \lambda_t g_t$ bounds $\sum\lambda_t g_t(x_t)$ by
-    $\sum (f_t(x) - f_t(x_t))$, at most the range of the losses a round: more is a sign that no x is feasible.
+    $\sum (f_t(x) - f_t(x_t))$, at most the range of the losses a round: more is a sign that no x is feasible. Of many
+    campaigns along leading axes.
     """
     if full < _WATCHED:
-        return np.zeros(means.shape[-1], bool)
-    multiplier, values = np.moveaxis(means[full - _WATCHED : full], 1, 0)
+        return np.zeros((*means.shape[:-3], means.shape[-1]), bool)
+    multiplier, values = np.moveaxis(means[..., full - _WATCHED : full, :, :], (-2, -3), (0, 1))
     price = multiplier[_WATCHED // 2 :].mean(0) * values[_WATCHED // 2 :].mean(0)
-    low, high = losses
+    low, high = np.moveaxis(np.asarray(losses), -1, 0)[..., None]
     return (np.diff(multiplier, axis=0) > 0).all(0) & (values > 0).all(0) & (price > _TOO_DEAR * (high - low))
