@@ -28,6 +28,7 @@ from .problem.environment import Environment as Environment
 from .problem.environment import Sampler as Sampler
 from .problem.problem import Problem as Problem
 from .problem.problem import Regularity as Regularity
+from .problem.rates import Rate as Rate
 from .sessions.fleet import Fleet as Fleet
 from .sessions.session import Session as Session
 
