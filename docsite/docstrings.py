@@ -26,7 +26,7 @@ def facts_of(path: str) -> str:
     except (ImportError, AttributeError):
         return ""
     facts = vars(part).get("facts") if hasattr(part, "__dict__") else None
-    if type(facts) not in HEADINGS:
+    if facts is None or type(facts) not in HEADINGS:
         return ""
     lines = [f"- **{heading}:** {text}" for heading, text in zip(HEADINGS[type(facts)], facts.columns())]
     if isinstance(facts, Facts):
@@ -60,11 +60,11 @@ def fields_of(cls: griffe.Class) -> str:
     """Markdown with the public fields of a class, and the comments behind them; empty if none has a comment."""
     lines, has_comments = [], False
     for name, field in cls.members.items():
-        if not (isinstance(field, griffe.Attribute) and field.annotation and field.endlineno) or name.startswith("_"):
+        if not (isinstance(field, griffe.Attribute) and field.annotation and field.lines) or name.startswith("_"):
             continue
         if "ClassVar" in str(field.annotation):
             continue
-        comment = COMMENT.match(field.lines_collection[field.filepath][field.endlineno - 1])
+        comment = COMMENT.match(field.lines[-1])
         has_comments |= comment is not None
         lines.append(f"- `{name}`: {plain(comment[1])}" if comment else f"- `{name}`")
     return "**Fields:**\n\n" + "\n".join(lines) if has_comments else ""

@@ -16,9 +16,9 @@ class _Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.ids |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
-        if tag == "a" and attributes.get("href"):
+        attributes = {name: value for name, value in attrs if value}
+        self.ids |= {attributes[name] for name in ("id", "name") if name in attributes}
+        if tag == "a" and "href" in attributes:
             self.links.append((attributes["href"], False))
         address = attributes.get(FETCHED.get(tag, ""))
         if address and attributes.get("rel") not in ("canonical", "prev", "next"):

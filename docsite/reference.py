@@ -22,7 +22,9 @@ INTRODUCED = {
     "errors": "What cocoax raises: subclasses of `CocoaxError`. Every message is one sentence that says what to do.",
 }
 PACKAGES = list(INTRODUCED) + [
-    name for name in cocoax.__all__ if isinstance(getattr(cocoax, name), types.ModuleType) and name not in INTRODUCED
+    name
+    for name in vars(cocoax)["__all__"]
+    if isinstance(getattr(cocoax, name), types.ModuleType) and name not in INTRODUCED
 ]
 
 

@@ -1,6 +1,8 @@
 """Tutorials: Python files with cells (`# %%`), which become a page and a notebook, both with their output."""
 
 import base64
+import copy
+import json
 import re
 from pathlib import Path
 
@@ -48,7 +50,7 @@ def run(source: Path) -> nbformat.NotebookNode:
         return book
 
     results, _ = kept(source, start)
-    return nbformat.from_dict(results)
+    return nbformat.reads(json.dumps(results), as_version=4)
 
 
 def page(source: Path, book: nbformat.NotebookNode, pictures: dict[str, bytes]) -> str:
@@ -75,7 +77,7 @@ def joined(outputs) -> list[nbformat.NotebookNode]:
         if last and output.output_type == "stream" == last.output_type and output.name == last.name:
             last.text += output.text
         else:
-            whole.append(nbformat.from_dict(output))
+            whole.append(copy.deepcopy(output))
     return whole
 
 
