@@ -7,6 +7,8 @@ import pytest
 
 import cocoax as cx
 from cocoax import learners, primal, theory
+from cocoax.lab.arena.problems import ARENA, VERSION_1
+from cocoax.lab.sources import as_source
 from cocoax.learners import AbstractLearner, Auto, Guarded, LyapHard, LyapStoch, Outcome, Stay
 
 pytestmark = pytest.mark.usefixtures("free_promotion")
@@ -124,6 +126,19 @@ def test_a_good_candidate_is_played_to_the_bit():
     auto = cx.play(a_problem(), Auto(), rounds, key=KEY, keep_decisions=True)
     assert not guarded.state.switched
     np.testing.assert_array_equal(guarded.decisions, auto.decisions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VERSION_1)
+def test_around_auto_it_plays_autos_decisions_in_the_arena(name):
+    """One game each. Both are compiled programs of their own, and some of these sets have spectral LMOs that
+    iterate, so that decisions agree up to rounding."""
+    drawn = as_source(name, ARENA[name]).draw(0, 300)
+    guarded, auto = (
+        cx.play(drawn.problem, learner, drawn.rounds, key=KEY, keep_decisions=True) for learner in (Guarded(), Auto())
+    )
+    assert not guarded.state.switched
+    np.testing.assert_allclose(guarded.decisions, auto.decisions, rtol=0, atol=1e-9)
 
 
 def test_after_the_switch_the_fallback_has_the_rounds_that_are_left():

@@ -1,0 +1,53 @@
+"""What a certificate adds to a round of Auto on matrix completion, in CPU time: the best of several games, in turn.
+
+python -m benchmarks.certificate_cost [--repeats 9]
+
+`certify=True` keeps the sums that `game.certificate()` needs; `certify=32` also bounds the regret after every 32nd
+round. Programs are compiled as `play` compiles them.
+"""
+
+import argparse
+import time
+
+import jax
+
+import cocoax as cx
+from cocoax.core.compiling import quick_options
+
+SIZES = {50: 320, 300: 64}  # of the matrices, and how many rounds
+WAYS = {"no certificate": False, "its sums": True, "a check every 32 rounds": 32}
+
+
+def game_of(problem, rounds, certify):
+    """The compiled game."""
+
+    def play(problem, rounds):
+        game = cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(2), certify=certify)
+        return game.loss, game.minorants, game.certified  # what is not asked for, XLA leaves out
+
+    return jax.jit(play).lower(problem, rounds).compile(compiler_options=quick_options())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=9)
+    repeats = parser.parse_args().repeats
+    print(f"| a round, in microseconds | {' | '.join(WAYS)} | last over first |\n|---|---|---|---|---|")
+    for size, count in SIZES.items():
+        instance = cx.problems.matrix_completion(
+            jax.random.key(0), rows=size, cols=size, rank=5, observed=size**2 // 25
+        )
+        rounds = instance.rounds(count, jax.random.key(1))
+        games = [game_of(instance.problem, rounds, certify) for certify in WAYS.values()]
+        best = [float("inf")] * len(games)
+        for _ in range(repeats):
+            for i, game in enumerate(games):
+                begin = time.process_time()
+                jax.block_until_ready(game(instance.problem, rounds))
+                best[i] = min(best[i], (time.process_time() - begin) / count)
+        cells = " | ".join(f"{1e6 * spent:.3g}" for spent in best)
+        print(f"| completion, {size} x {size} | {cells} | {best[-1] / best[0]:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
