@@ -58,6 +58,7 @@ def test_service_serves_its_own_example(monkeypatch):
 
     monkeypatch.setenv("COCOAX_FLEET", "")
     it, example = load(ROOT / "examples" / "service.py")
+    assert isinstance(it, cx.Fleet)
     with it:
         it.observe(["spring"], {name: [value] for name, value in example.items()})
         assert it.path is None and it.summary("spring")["rounds"] == 1

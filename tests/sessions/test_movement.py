@@ -51,7 +51,7 @@ def test_outcomes_have_the_movement_from_what_was_really_played():
     np.testing.assert_allclose([outcome.loss for outcome in outcomes], losses, rtol=1e-12)
     np.testing.assert_allclose([outcome.constraint[0] for outcome in outcomes], constraints, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(it.history()["loss"], losses, rtol=1e-12)
-    assert it.summary()["learner"] == "TrackedPI2" and constraints.max() > 0.3
+    assert it.summary()["learner"] == "Auto" and constraints.max() > 0.3
 
 
 def test_a_session_plays_as_a_game_does():
@@ -113,7 +113,7 @@ def old_losses(path):
 def test_the_same_movement_and_learner_are_recognised(tmp_path):
     with session(tmp_path / "session") as it:
         observe(it, 2)
-    with pytest.raises(cx.SessionError, match=r"was recorded with the learner TrackedPI2, this is Stay; open it"):
+    with pytest.raises(cx.SessionError, match=r"was recorded with the learner Auto, this is Stay; open it"):
         session(tmp_path / "session", cx.learners.Stay())
     other = cx.Problem(ProbabilitySimplex(3), turnover, turnover)
     with pytest.raises(cx.SessionError, match=r"was recorded with the loss fee, this is turnover; open it"):
