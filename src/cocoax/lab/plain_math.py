@@ -22,18 +22,19 @@ _GROUP = r"\{([^{}]*)\}"
 
 
 def plain(text: str) -> str:
-    r"""A text whose formulas, between dollar signs, are written with Unicode.
+    r"""A text whose formulas, between dollar signs, are written with Unicode. The last one may be cut off.
 
     >>> plain(r"$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$ with $\|X\|_*\le k$")
     'f_t(X) = ½Σ_{(i,j) ∈ B_t}(X_ij-M_ij)² with ‖X‖_* ≤ k'
     """
-    return re.sub(r"\$([^$]*)\$", lambda formula: _unicode(formula[1]), text)
+    return re.sub(r"\$([^$]*)(?:\$|$)", lambda formula: _unicode(formula[1]), text)
 
 
 def _unicode(formula: str) -> str:
     formula = formula.replace(r"\|", "‖").replace(r"\{", "⦃").replace(r"\}", "⦄").replace(r"\frac12", "½")
     formula = re.sub(r"\\[,;:! ]", " ", formula)
     formula = re.sub(r"\\frac(\\[a-z]+|\w)(\w)", r"\1/\2", formula)
+    formula = re.sub(r"\\frac(\w)(?=\{)", r"\\frac{\1}", formula)
     for _ in range(3):  # groups in groups
         formula = re.sub(rf"\\frac{_GROUP}{_GROUP}", lambda parts: "/".join(map(_in_brackets, parts.groups())), formula)
         formula = re.sub(rf"\\sqrt\s*{_GROUP}", r"√(\1)", formula)

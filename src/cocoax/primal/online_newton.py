@@ -29,7 +29,9 @@ class _State(eqx.Module):
 
 
 class OnlineNewton(AbstractPrimal):
-    r"""$x_{t+1}=\Pi_X^{A_t}\left(x_t-\frac1{\gamma_t}A_t^{-1}\nabla_t\right),\qquad
+    r"""One gradient, two LMOs and one projection a round, exp-concave losses, no bound on gradients and no horizon.
+
+    $x_{t+1}=\Pi_X^{A_t}\left(x_t-\frac1{\gamma_t}A_t^{-1}\nabla_t\right),\qquad
     A_t=\varepsilon I+\sum_{s\le t}\nabla_s\nabla_s^\top$.
 
     $\gamma_t=\frac12\min\left(\alpha,\frac1{M_t}\right)$, where $M_t$ is the largest
