@@ -105,7 +105,7 @@ LITTLE_DAMAGE = [
     ("long", "session", 25),
     ("long", "session-wal", 25),
 ]
-DAMAGE = [*LITTLE_DAMAGE, *((state, file, 1500) for state, file, flips in LITTLE_DAMAGE if flips > 24)]
+DAMAGE = [*LITTLE_DAMAGE, *((state, file, 1800) for state, file, flips in LITTLE_DAMAGE if flips > 24)]
 
 
 @pytest.mark.parametrize("state, file, flips", slow_but(LITTLE_DAMAGE, DAMAGE))
@@ -127,6 +127,14 @@ def test_damage_is_noticed(request, state, file, flips):
                     _assert_goes_on(it, path)
                 it.close()
     assert opened > 0
+
+
+def test_a_header_that_forbids_writing_is_refused_when_opening(tmp_path, closed):
+    """It opened, and its first round was refused as if the disk were full."""
+    path = tools.copied(closed, tmp_path / "copy")
+    path.write_bytes(_flipped(path.read_bytes(), 18, 2 ^ 7))  # SQLite's number of the format for writing
+    with pytest.raises(cx.SessionError, match="cannot write"):
+        tools.session(path)
 
 
 @pytest.mark.parametrize("file", FILES)

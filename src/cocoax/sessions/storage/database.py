@@ -65,6 +65,8 @@ class Database:
         if salvage:
             return
         run("BEGIN EXCLUSIVE")
+        if not self.is_new:
+            run("UPDATE facts SET name = name WHERE FALSE")  # fails if SQLite takes the file for one it may only read
         run("COMMIT")
         if not self.is_new and run("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise SessionError(f"{self.path} is damaged; {ADVICE}")
