@@ -26,7 +26,7 @@ def place(source: str) -> str | None:
     parts = PurePosixPath(source).parts
     if source in OUTSIDE:
         return OUTSIDE[source]
-    if parts[:1] == ("examples",) and source.endswith(".py"):
+    if parts[:1] == ("examples",) and len(parts) == 2 and source.endswith(".py"):
         return f"gallery/{PurePosixPath(source).stem}.md"
     if parts[:2] == ("docs", "tutorials") and source.endswith(".py"):
         return f"tutorials/{PurePosixPath(source).stem}.md"

@@ -1,4 +1,4 @@
-"""What was run is kept until what it depends on changes: the code of the run, the library, or the version of JAX."""
+"""What was run is kept until what it depends on changes: its code, the library, the version of JAX, or fetched data."""
 
 import hashlib
 import json
@@ -7,16 +7,20 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+from cocoax.data.stored import cache_folder
+
 from . import ROOT, STAGE
 
 
 def key_of(source: Path) -> str:
-    """Changes with the source, with anything in src/cocoax and with the versions of Python's JAX and matplotlib."""
+    """Changes with the source, with anything in src/cocoax, with versions, and with which real data are here."""
     digest = hashlib.sha256()
     for path in [source, *sorted((ROOT / "src" / "cocoax").rglob("*"))]:
         if path.is_file() and path.suffix != ".pyc":
             digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     digest.update("".join(version(name) for name in ("jax", "matplotlib", "nbclient")).encode())
+    folder = cache_folder()
+    digest.update(" ".join(sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []).encode())
     return digest.hexdigest()[:16]
 
 

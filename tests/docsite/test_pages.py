@@ -113,6 +113,19 @@ def test_an_example_that_fails_breaks_the_build_and_one_that_ran_is_not_run_agai
         gallery.run(source)
 
 
+def test_an_example_is_run_again_when_it_or_the_data_change(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "ROOT", tmp_path)
+    monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "data"))
+    source = tmp_path / "mine.py"
+    source.write_text("1")
+    first = runs.key_of(source)
+    assert runs.key_of(source) == first
+    (tmp_path / "data" / "ratings").mkdir(parents=True)
+    with_data = runs.key_of(source)
+    source.write_text("2")
+    assert len({first, with_data, runs.key_of(source)}) == 3
+
+
 def test_broken_links_and_fetches_are_found(tmp_path):
     (tmp_path / "a.html").write_text('<h1 id="top"><a href="b.html#x"></a><a href="c.html"></a><a href="#top"></a>')
     (tmp_path / "b.html").write_text(
