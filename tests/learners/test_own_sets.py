@@ -6,7 +6,7 @@ import pytest
 
 import cocoax as cx
 from cocoax import domains, learners, primal
-from cocoax.testing import check_primal
+from cocoax.testing import check_learner, check_primal, problems
 
 BOXES = domains.Product({"mean": domains.Box([-1.0], [2.0]), "biases": domains.Box([-1.0] * 3, [1.0] * 3)})
 ON_SETS = {
@@ -25,6 +25,12 @@ ON_SETS = {
 def test_primals_keep_their_contract_on_their_sets(name):
     method, domain = ON_SETS[name]
     check_primal(method, key=jax.random.key(0), domain=domain)
+
+
+@pytest.mark.slow
+def test_auto_newton_keeps_the_contract_of_learners():
+    problem, rounds = problems.tracking(BOXES, key=jax.random.key(1), rounds=20)
+    check_learner(learners.AutoNewton(), key=jax.random.key(0), problem=problem, rounds=rounds, random=False)
 
 
 @pytest.mark.parametrize(
