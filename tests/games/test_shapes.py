@@ -34,22 +34,26 @@ SCRIPT = textwrap.dedent("""
     key = jax.random.key(0)
     learners = [
         *defaults(cx.learners, cx.learners.AbstractLearner),
-        *(cx.learners.Blocks(primal) for primal in defaults(cx.primal, cx.primal.AbstractPrimal)),
+        *(cx.learners.Blocks(primal) if primal.has_theorem else cx.learners.PrimalDual(primal, cx.dual.RobustPI())
+          for primal in defaults(cx.primal, cx.primal.AbstractPrimal)),
         *(cx.learners.PrimalDual(cx.primal.OCG(), rule) for rule in defaults(cx.dual, cx.dual.AbstractDual)
           if rule.is_tuned),
         cx.learners.Castiglioni(0.5), cx.learners.FWCSOA(0.5), cx.learners.Anytime(cx.learners.PDOFW(), capacity=64),
     ]
     assert len(learners) > 40
     few = [cx.learners.Auto(), cx.learners.PDMFW(), cx.learners.DPP()]
-    for name in ("product", "simplex", "nuclear"):  # a product has all kinds of domains; the others are for who is left
-        problem, rounds = problems.SMALL[name](key=key, rounds=6)
+    box = cx.domains.Box([-1.0, -1.0, -1.0], [1.0, 1.0, 1.0])
+    small = [problems.SMALL[name](key=key, rounds=6) for name in ("product", "simplex", "nuclear")]
+    for problem, rounds in [*small, problems.tracking(box, key=key, rounds=6)]:
+        # a product has all kinds of domains; the others are for who is left
         playing, learners = [*learners, *few], []
         for learner in playing:
             try:
                 jax.eval_shape(lambda key: cx.play(problem, learner, rounds, key=key, keep_decisions=True), key)
             except cx.CocoaxError:  # does not play on this problem
                 learners.append(learner)
-    assert learners and all(isinstance(each, AbstractPricing) for each in learners), learners  # these need requests
+    need_requests = (AbstractPricing, cx.learners.Hinted)
+    assert learners and all(isinstance(each, need_requests) for each in learners), learners
     problem, rounds = problems.simplex(key=key, rounds=6)
     game = cx.play(problem, cx.learners.Auto(), rounds, key=key, keep_decisions=True)
     best = cx.hindsight(problem, rounds)

@@ -371,7 +371,7 @@ PARTS = {
     for module in (learners, primal, primal.steps, dual)
     for name, each in inspect.getmembers(module, inspect.isclass)
     if issubclass(each, eqx.Module) and not name.startswith(("_", "Abstract"))
-    if name not in ("Outcome", "RoundBounds", "Scale", "Weights")
+    if name not in ("Cost", "Outcome", "RoundBounds", "Scale", "Weights")
 }
 GIVEN = {  # what else a class must be given
     **{"primal": primal.OCG(), "dual": dual.RegularizedAscent(1.0, 0.1), "rule": dual.Penalty(1.0), "step": 0.1},
@@ -389,7 +389,7 @@ GIVEN = {  # what else a class must be given
         "budget": 1.0,
         "first": 0.1,
     },
-    **{"theta": 1.0, "mu": 0.1, "rate": 1.0, "mixing": 1.0, "drain": 1.0, "margin": 1.0},
+    **{"theta": 1.0, "mu": 0.1, "rate": 1.0, "factor": 0.5, "mixing": 1.0, "drain": 1.0, "margin": 1.0},
 }
 TOGETHER = ("RegularizedAscent", "DriftPotential", "OFW")  # take all of their numbers, or none
 
