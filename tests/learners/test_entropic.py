@@ -11,11 +11,13 @@ ENTRIES, ROUNDS = 5, 500
 
 
 def tables(seed=0):
-    """Costs of several kinds: noise, one good entry, leaders that change, and sizes from 1e-3 to 1e3."""
+    """Costs of several kinds: noise, one good entry, leaders that change, sizes from 1e-3 to 1e3, and a
+    leader of many small rounds, whose rivals have shares that round to 0, before large ones."""
     rng, t = np.random.default_rng(seed), np.arange(ROUNDS)
     noise = rng.normal(size=(ROUNDS, ENTRIES))
     leaders = np.eye(ENTRIES)[t % 2]
     leaders[0] *= 0.5
+    rivals = 1 - np.eye(ENTRIES)[0]
     return np.stack(
         [
             noise,
@@ -26,6 +28,7 @@ def tables(seed=0):
             noise * np.geomspace(1e3, 1e-3, ROUNDS)[:, None],
             np.zeros((ROUNDS, ENTRIES)),
             np.eye(ENTRIES)[1] * (t == 400)[:, None],
+            np.where((t < 400)[:, None], 1e-9 * t[:, None] * rivals, np.where((t % 2)[:, None], rivals, 1 - rivals)),
         ]
     )
 

@@ -33,11 +33,16 @@ class Hedge(eqx.Module):
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
         shares, rate = self.shares, _rate(self.gap, costs.size)
         above = costs - costs.min()
-        mixed = -ratio(jnp.log(shares @ jnp.exp(-rate * above)), rate)
+        logs = self._logs(self.sums, self.gap)  # not those of the shares, which may round to 0
+        mixed = ratio(jax.nn.logsumexp(logs) - jax.nn.logsumexp(logs - rate * above), rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(shares @ above - mixed, 0), 0.5 * span)
         sums = keep * self.sums + costs
-        weights = jnp.exp(self.prior - _rate(gap, costs.size) * (sums - sums.min()))  # the largest is at least d^-3
+        weights = jnp.exp(self._logs(sums, gap))  # the largest is at least d^-3
         return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
+
+    def _logs(self, sums, gap):
+        """Logarithms of weights."""
+        return self.prior - _rate(gap, sums.size) * (sums - sums.min())
 
 
 class Pair(eqx.Module):
