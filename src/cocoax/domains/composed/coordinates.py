@@ -13,7 +13,7 @@ from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import as_shape
 from ..base import AbstractDomain, AbstractVertex, undecided
-from .transforms import as_domain, ask, leaves_like, reach
+from .transforms import as_domain, ask, leaves_like, lowest, reach
 
 
 class _Selection:
@@ -112,6 +112,9 @@ class Restrict(AbstractDomain):
     def lmo(self, direction, guess: Any = None):
         return Restricted(ask(self.domain, self.selection.put(direction), guess), self.selection)
 
+    def lowest(self, direction, guess: Any = None):
+        return lowest(self.domain, self.selection.put(direction), guess)
+
     def vertex(self):
         return Restricted(self.domain.vertex(), self.selection)
 
@@ -185,6 +188,9 @@ class Embed(AbstractDomain):
 
     def lmo(self, direction, guess: Any = None):
         return Embedded(ask(self.domain, self.selection.take(direction), guess), self.selection)
+
+    def lowest(self, direction, guess: Any = None):
+        return lowest(self.domain, self.selection.take(direction), guess)
 
     def vertex(self):
         return Embedded(self.domain.vertex(), self.selection)

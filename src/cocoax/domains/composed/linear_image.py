@@ -15,7 +15,7 @@ from ...core.facts import DomainFacts
 from ...errors import DomainError
 from ..arguments import by_norm, number
 from ..base import AbstractDomain, AbstractVertex, Point, undecided
-from .transforms import as_domain, ask
+from .transforms import as_domain, ask, lowest
 
 
 class Image(AbstractVertex):
@@ -68,6 +68,10 @@ class LinearImage(AbstractDomain):
         like = tree.astype(self.domain.start(), tree.dtype(direction))
         inner = ask(self.domain, self.linear.transpose(direction, like), guess)
         return Image(inner, self.linear.image(inner, like))
+
+    def lowest(self, direction, guess: Any = None):
+        like = tree.astype(self.domain.start(), tree.dtype(direction))
+        return lowest(self.domain, self.linear.transpose(direction, like), guess)
 
     def vertex(self):
         inner = self.domain.vertex()

@@ -79,6 +79,10 @@ class MinkowskiSum(AbstractSeveral):
         guesses = [None] * len(self.domains) if guess is None else guess.terms
         return Sum(tuple(domain.lmo(direction, known) for domain, known in zip(self.domains, guesses)))
 
+    def lowest(self, direction, guess: Any = None):
+        guesses = [None] * len(self.domains) if guess is None else guess.terms
+        return _total(domain.lowest(direction, known) for domain, known in zip(self.domains, guesses))
+
     def vertex(self):
         return Sum(tuple(domain.vertex() for domain in self.domains))
 
@@ -138,6 +142,11 @@ class UnionHull(AbstractSeveral):
         options = tuple(domain.lmo(direction, known) for domain, known in zip(self.domains, guesses))
         unit, _ = normalise(direction)  # so that no value overflows
         return Choice(options, jnp.argmin(jnp.stack([option.dot(unit) for option in options])))
+
+    def lowest(self, direction, guess: Any = None):
+        guesses = [None] * len(self.domains) if guess is None else guess.options
+        values = [domain.lowest(direction, known) for domain, known in zip(self.domains, guesses)]
+        return jnp.stack(values).min()
 
     def vertex(self):
         return Choice(tuple(domain.vertex() for domain in self.domains), jnp.argmin(jnp.zeros(len(self.domains))))

@@ -62,6 +62,10 @@ class Scale(AbstractDomain):
         inner = ask(self.domain, tree.scale(jnp.sign(self.factor), direction), guess)
         return Scaled(inner, self.factor.astype(tree.dtype(direction)))
 
+    def lowest(self, direction, guess: Any = None):
+        inner = tree.scale(jnp.sign(self.factor), direction)
+        return jnp.abs(self.factor).astype(tree.dtype(direction)) * lowest(self.domain, inner, guess)
+
     def vertex(self):
         return Scaled(self.domain.vertex(), self.factor)
 
@@ -144,6 +148,9 @@ class Translate(AbstractDomain):
     def lmo(self, direction, guess: Any = None):
         return Translated(ask(self.domain, direction, guess), self._shift(direction))
 
+    def lowest(self, direction, guess: Any = None):
+        return lowest(self.domain, direction, guess) + tree.dot(direction, self._shift(direction))
+
     def vertex(self):
         return Translated(self.domain.vertex(), self.shift)
 
@@ -187,6 +194,11 @@ def leaves_like(domain, value, name):
 def ask(domain, direction, guess: Any):
     """The inner LMO; an earlier answer that wraps one of its own is a guess."""
     return domain.lmo(direction, None if guess is None else guess.inner)
+
+
+def lowest(domain, direction, guess: Any):
+    """The inner lowest value: where an LMO is not exact, a vertex proves none."""
+    return domain.lowest(direction, None if guess is None else guess.inner)
 
 
 def plus(x, weight, vertex):

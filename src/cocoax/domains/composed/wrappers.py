@@ -25,6 +25,9 @@ class _Wrapper(AbstractDomain):
     def shape(self):
         return self.domain.shape
 
+    def lowest(self, direction, guess: Any = None):
+        return self.domain.lowest(direction)
+
     def tangent(self, direction):
         return self.domain.tangent(direction)
 
@@ -97,6 +100,10 @@ class Counted(_Wrapper):
     def lmo(self, direction, guess=None):
         _count(self.counter, direction, jnp.ones((), jnp.int32))
         return self.domain.lmo(direction, guess)
+
+    def lowest(self, direction, guess: Any = None):
+        _count(self.counter, direction, jnp.ones((), jnp.int32))
+        return self.domain.lowest(direction, guess)
 
     def vertex(self):
         return self.domain.vertex()

@@ -60,9 +60,10 @@ class WeightedNuclearNormBall(AbstractDomain):
         return self._unweighted(self.ball.vertex())
 
     def lmo(self, direction, guess: Any = None):
-        weighted = None if guess is None else self._times(guess, 1.0)
-        rows, columns = self._roots(direction.dtype)
-        return self._unweighted(self.ball.lmo(direction / rows[:, None] / columns[None], weighted))
+        return self._unweighted(self.ball.lmo(*self._weighted(direction, guess)))
+
+    def lowest(self, direction, guess: Any = None):
+        return self.ball.lowest(*self._weighted(direction, guess))
 
     def diameter(self, ord):
         rows, columns = self._roots(self.radius.dtype)
@@ -80,6 +81,11 @@ class WeightedNuclearNormBall(AbstractDomain):
 
     def _roots(self, dtype):
         return self.rows.astype(dtype), self.columns.astype(dtype)
+
+    def _weighted(self, direction, guess):
+        """What the ball is asked instead."""
+        rows, columns = self._roots(direction.dtype)
+        return direction / rows[:, None] / columns[None], None if guess is None else self._times(guess, 1.0)
 
     def _unweighted(self, vertex: RankOne) -> RankOne:
         """The vertex of X that stands for one of the ball."""
