@@ -75,6 +75,39 @@ def test_the_lowest_value_of_a_set_is_never_too_high():
     assert -0.25 - 1e-9 <= float(half.lowest(jnp.array([-1.0, 0.0]))) <= -0.25 + 1e-15
 
 
+class _Rough(cx.domains.L2Ball):
+    """Its vertices prove nothing."""
+
+    def lmo(self, direction, guess=None):
+        return super().lmo(jnp.ones_like(direction))
+
+    def lowest(self, direction, guess=None):
+        return -self.radius * jnp.linalg.norm(direction)
+
+
+@pytest.mark.parametrize(
+    ("made_of", "lowest"),
+    [
+        (lambda ball: cx.domains.Scale(ball, -2.0), -10.0),
+        (lambda ball: cx.domains.Translate(ball, 1.0), -5.0 + 7.0),
+        (lambda ball: cx.domains.LinearImage(ball, 2 * jnp.eye(2)), -10.0),
+        (lambda ball: cx.domains.Restrict(ball, slice(0, 1)), -3.0),
+        (lambda ball: cx.domains.Embed(ball, (3,), slice(1, 3)), -5.0),
+        (lambda ball: cx.domains.MinkowskiSum([ball, ball]), -10.0),
+        (lambda ball: cx.domains.UnionHull([ball, cx.domains.Scale(ball, 2.0)]), -10.0),
+        (cx.domains.Counted, -5.0),
+        (cx.domains.Cached, -5.0),
+    ],
+)
+def test_the_lowest_value_is_asked_of_the_parts(made_of, lowest):
+    """Where an LMO is not exact, as those of intersections and of large matrices, only the set itself can prove it."""
+    domain = made_of(_Rough(2, 1.0))
+    direction = jnp.array([3.0, 4.0])
+    direction = {1: direction[:1], 2: direction, 3: jnp.array([12.0, 3.0, 4.0])}[domain.shape[0]]
+    assert float(domain.lowest(direction)) == pytest.approx(lowest, rel=1e-12)
+    assert float(domain.lowest(direction, domain.vertex())) == pytest.approx(lowest, rel=1e-12)
+
+
 @pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
 def test_a_guess_at_the_lowest_value_makes_no_proof_wrong(kind):
     """Large matrices, by a factorisation: from good and bad vertices, and from nothing."""
@@ -113,6 +146,20 @@ def test_it_never_counts_a_comparator_that_breaks_the_constraints():
     game = cx.play(problem, Stay(), DATA, key=KEY, certify=True)
     free = cx.play(cx.Problem(DOMAINS["simplex"], linear), Stay(), DATA, key=KEY, certify=True)
     assert game.certificate().regret < free.certificate().regret - 0.01
+
+
+@pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
+def test_rounding_proves_no_infeasibility(kind):
+    """Only 0 meets the constraint, whose minorants then are rounding and nothing else."""
+    domain = cx.domains.Box(jnp.zeros(3, kind), jnp.ones(3, kind))
+    for function in (lambda x, r: jnp.mean(7 * r * x) / 7 * 3, lambda x, r: r[0] * x[0] + r[1] * x[1] + r[2] * x[2]):
+        problem = cx.Problem(domain, lambda x, r: -jnp.vdot(r[::-1], x), function)
+        for seed in range(2):
+            rounds = jnp.asarray(np.random.default_rng(seed).uniform(0.1, 3, (50, 3)), kind)
+            game = cx.play(problem, TRACKED, rounds, key=KEY, certify=True)
+            certificate = game.certificate()
+            assert not certificate.infeasible
+            assert certificate.regret >= float(game.loss.sum()) - 1e-5  # 0 costs nothing
 
 
 def test_games_go_on_and_batches_are_batches():

@@ -15,19 +15,21 @@ from ..problem.policy_sums import PolicySums
 from .comparator import float64
 
 _TINY = np.finfo(float).tiny
-_SURE = 1e-9  # of the numbers that it is made of, by which a proof of infeasibility must be positive
+_SURE = 1e-9  # of the numbers that it is made of, by which a proof of infeasibility must be positive; of float64
+_ROUNDINGS = 16  # and that many roundings of shorter numbers
 
 
 class Certificate(eqx.Module):
     r"""A proven upper bound on the regret so far, against every fixed decision that meets the constraints in total.
 
     For every x in X with $\sum_sg_s(x)\le0$: $\sum_sf_s(x_s)-\sum_sf_s(x)\le$ `regret`. It holds for every sequence of
-    convex rounds, whatever took the decisions, up to rounding of sums. Where x keeps the constraints in expectation
-    only, and $\sum_sg_s(x)\le c$, add $\langle\lambda,c\rangle$ with the `multiplier` $\lambda$. If a gradient was not
-    finite, the bound is infinite.
+    convex rounds, whatever took the decisions, up to rounding of values and sums, times the multiplier. Where x keeps
+    the constraints in expectation only, and $\sum_sg_s(x)\le c$, add $\langle\lambda,c\rangle$ with the `multiplier`
+    $\lambda$. If a gradient was not finite, the bound is infinite.
 
     If `infeasible`, no x in X meets them: $\langle\lambda,\sum_sg_s(x)\rangle>0$ for all of them, with the
-    `multiplier` $\lambda\ge0$; there is no regret then, and the bound is $-\infty$.
+    `multiplier` $\lambda\ge0$; there is no regret then, and the bound is $-\infty$. It is said only where that is
+    more than $10^{-9}$ of the sums that it is made of, in float32 $2\cdot10^{-6}$: rounding proves nothing.
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
@@ -58,9 +60,10 @@ def certificate(domain: AbstractDomain, minorants: Minorants, *, lmos: Any = 20)
     lmos = check.whole(lmos, "lmos", ProblemError, low=1)
     if tree.is_traced(domain, minorants):
         raise ProblemError("a certificate is made on the host; ask for it outside jit and vmap")
+    sure = max(_SURE, _ROUNDINGS * float(jnp.finfo(minorants.sums.loss.dtype).eps))
     with jax.enable_x64(True):
         domain, minorants = float64(domain), _settled(float64(minorants))
-        search = _Search(domain, minorants)
+        search = _Search(domain, minorants, sure)
         for _ in range(lmos):
             if not search.step():
                 break
@@ -84,8 +87,8 @@ def policy_certificate(loss: Any, policy: PolicySums) -> Certificate:
 class _Search:
     """Kelley's cutting planes: the lower bound on the best loss is concave in the multiplier, and below each plane."""
 
-    def __init__(self, domain, minorants):
-        self.domain, self.minorants = domain, minorants
+    def __init__(self, domain, minorants, sure):
+        self.domain, self.minorants, self.sure = domain, minorants, sure
         self.total = float(minorants.sums.loss)
         self.next = np.asarray(minorants.mean_multiplier)
         self.multiplier, self.bound, self.infeasible = self.next, np.inf, False
@@ -103,7 +106,7 @@ class _Search:
         previous, (self.next, highest, at_edge) = self.next, _highest(np.stack(self.planes), self.reach)
         if at_edge:
             self.reach *= 10
-            if _is_proof(self.domain, self.minorants, self.next):
+            if _is_proof(self.domain, self.minorants, self.next, self.sure):
                 self.bound, self.multiplier, self.infeasible = -np.inf, self.next, True
                 return False
         closed = highest <= self.total - self.bound + 1e-9 * max(1.0, abs(self.total))
@@ -137,14 +140,17 @@ def _evaluate(domain, minorants, multiplier):
 
 @eqx.filter_jit
 def _least(domain, minorants, multiplier):
-    size = multiplier @ jnp.abs(minorants.sums.offset[1:])
+    """The least violation, and how large the numbers are that it is a difference of."""
+    slopes = jax.tree.map(lambda leaf: leaf[1:], minorants.slope)
+    reach = sum(jnp.abs(jax.vmap(domain.lowest)(tree.scale(sign, slopes))) for sign in (1.0, -1.0))
+    size = multiplier @ (jnp.abs(minorants.sums.offset[1:]) + reach)
     return minorants.least_violation(domain, multiplier), size
 
 
-def _is_proof(domain, minorants, multiplier) -> bool:
+def _is_proof(domain, minorants, multiplier, sure) -> bool:
     """Whether no decision meets the constraints, by this multiplier."""
     least, size = _least(domain, minorants, jnp.asarray(multiplier / multiplier.max()))
-    return bool(least > _SURE * size)
+    return bool(least > sure * size)
 
 
 def _settled(minorants):
