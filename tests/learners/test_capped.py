@@ -261,7 +261,7 @@ def test_the_learner_is_told_what_was_played():
 
 @pytest.mark.slow  # the contract of learners asks it of Capped, with another learner in it
 def test_going_on_equals_not_having_stopped():
-    whole, first = play(capped()), play(capped(), COSTS[:25])
+    whole, first = play(capped()), play(capped(), COSTS[:25], horizon=len(COSTS))
     rest = cx.play(problem(), capped(), COSTS[25:], key=KEY, state=first.state, keep_decisions=True)
     np.testing.assert_allclose(rest.decisions, whole.decisions[25:], rtol=0, atol=1e-12)
 
