@@ -72,9 +72,8 @@ def test_every_problem_has_a_certified_comparator_and_something_to_learn(name):
     assert bool(domain.contains(jax.tree.map(jnp.asarray, best.x), 1e-5))
     expected = made.instance.expected_constraint
     mean = best.constraint.mean(0) if expected is None else np.asarray(expected(jnp.asarray(best.x)))
-    size = np.abs(np.concatenate([best.constraint, start.constraint])).max(
-        0
-    )  # where all rounds are alike, the best has 0
+    values = np.concatenate([best.constraint, start.constraint])  # where all rounds are alike, the best has 0
+    size = np.abs(values).max(0)
     assert np.all(mean <= 1e-4 * np.maximum(size, 1e-6))
 
 
