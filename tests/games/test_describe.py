@@ -72,6 +72,7 @@ def test_notebooks_get_small_plots_that_are_whole_and_harmless():
     named = cx.Problem(PROBLEM.domain, PROBLEM.loss, PROBLEM.constraint, constraints="<b>'budget")
     game = cx.play(named, cx.learners.Stay(), ROUNDS, key=jax.random.key(0))
     for shown in (game, cx.hindsight(named, ROUNDS)):
+        assert "<b>'budget" in repr(shown)
         page = Balanced()
         text = shown._repr_html_()
         page.feed(text.replace("/>", "></path>").replace("<polyline", "<path"))

@@ -45,6 +45,7 @@ class Comparator(eqx.Module):
     lower_bound: np.ndarray
     multiplier: np.ndarray  # (m,), or (T, m) with benchmark="every_round"
     price: np.ndarray  # of a unit of violation, like `multiplier`
+    names: tuple[str, ...] = eqx.field(static=True, default=())  # of the constraints
 
     def __init__(
         self,
@@ -55,10 +56,12 @@ class Comparator(eqx.Module):
         lower_bound: np.ndarray,
         multiplier: np.ndarray,
         price: np.ndarray | None = None,
+        names: tuple[str, ...] = (),
     ):
         self.x, self.loss, self.constraint = x, loss, constraint
         self.value, self.lower_bound, self.multiplier = value, lower_bound, multiplier
         self.price = 2 * np.asarray(multiplier) if price is None else price
+        self.names = names
 
     @property
     def gap(self) -> np.ndarray:
@@ -80,10 +83,11 @@ class Comparator(eqx.Module):
         title = "Comparator" if self.loss.ndim == 1 else f"{several:,} comparators, mean ± standard deviation,"
         proof = "" if np.isinf(self.lower_bound).any() else f", at most {number(self.gap)} above the best possible"
         rows = [("value", f"{number(self.value)}{proof}"), ("mean loss", number(self.loss.mean(-1)))]
-        for i in range(self.constraint.shape[-1]):
+        count = self.constraint.shape[-1]
+        names = self.names or (["constraint"] if count == 1 else [f"constraint_{i}" for i in range(count)])
+        for i, name in enumerate(names):
             prices = self.multiplier[..., i]
             price = number(prices if prices.shape == self.loss.shape[:-1] else prices.mean(-1))
-            name = "constraint" if self.constraint.shape[-1] == 1 else f"constraint_{i}"
             rows.append((name, f"mean {number(self.constraint[..., i].mean(-1))}, multiplier {price}"))
         if (x := point(self.x)) is not None:
             rows.append(("x", x))
@@ -111,7 +115,7 @@ class Comparator(eqx.Module):
             squares = gradient_squares(problem, rounds, x, axis)
         value, none = np.asarray(loss.sum()), np.zeros(problem.constraints)
         x = jax.tree.map(np.asarray, x)
-        return cls(x, loss, constraint, value, np.asarray(-np.inf), none, prices(none, squares))
+        return cls(x, loss, constraint, value, np.asarray(-np.inf), none, prices(none, squares), problem.names)
 
 
 @eqx.filter_jit

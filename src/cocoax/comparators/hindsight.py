@@ -152,7 +152,8 @@ def _comparator(objective, search):
     if objective.benchmark == "every_round":
         multiplier = objective.horizon * multiplier.reshape(objective.horizon, objective.problem.constraints)
     charged = prices(multiplier, gradient_squares(objective.problem, objective.rounds, x))
-    return Comparator(jax.tree.map(np.asarray, x), loss, constraint, value, lower, multiplier, charged)
+    x, names = jax.tree.map(np.asarray, x), objective.problem.names
+    return Comparator(x, loss, constraint, value, lower, multiplier, charged, names)
 
 
 def _check_convexity(objective, oracle, multiplier, bound):

@@ -60,7 +60,7 @@ def best_policy(problem: Problem, rounds: Round, tol: float, clock: Clock) -> Co
             )
         charged = prices(found.multiplier, gradient_squares(problem, rounds, path, 0))
         x = jax.tree.map(np.asarray, path)
-        return Comparator(x, loss, constraint, value, lower, found.multiplier, charged)
+        return Comparator(x, loss, constraint, value, lower, found.multiplier, charged, problem.names)
 
 
 @eqx.filter_jit

@@ -140,4 +140,5 @@ def _prefix(best: Comparator, squares, horizon) -> Comparator:
     """An exact optimum, on the first rounds."""
     value = np.asarray(best.loss[:horizon].sum())
     charged = prices(best.multiplier, [part[:horizon] for part in squares])
-    return Comparator(best.x, best.loss[:horizon], best.constraint[:horizon], value, value, best.multiplier, charged)
+    loss, constraint = best.loss[:horizon], best.constraint[:horizon]
+    return Comparator(best.x, loss, constraint, value, value, best.multiplier, charged, best.names)

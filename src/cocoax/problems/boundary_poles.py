@@ -70,7 +70,8 @@ class _Entropic(Instance):
         x, bound = point(high)
         best, multiplier = Comparator.fixed(self.problem, rounds, x), np.array([high])
         price = np.maximum(2 * multiplier, best.price)
-        return Comparator(best.x, best.loss, best.constraint, best.value, np.asarray(bound), multiplier, price)
+        bound = np.asarray(bound)
+        return Comparator(best.x, best.loss, best.constraint, best.value, bound, multiplier, price, best.names)
 
 
 @with_facts(ProblemFacts("a probability simplex", "losses with poles at the boundary"))

@@ -69,6 +69,7 @@ class _Rescaled(Instance):
             np.asarray(loss * best.lower_bound),
             loss / constraint * best.multiplier,
             loss / constraint * best.price,
+            best.names,
         )
 
 
