@@ -267,7 +267,11 @@ REFUSED = {
     "drawn without a state": (lambda: OnlyRounds().draw(3, KEY), "emit must return (state, round), got dict"),
     "a list of rounds": (
         lambda: play(rounds=[{name: leaf[t] for name, leaf in ROUNDS.items()} for t in range(12)]),
-        "rounds are a list of 12 dicts; stack them: jax.tree.map(lambda *a: jnp.stack(a), *rounds)",
+        "rounds are a list of 12 dicts; stack them: {name: jnp.asarray([r[name] for r in rounds]) for name in rounds",
+    ),
+    "a list of rounds in plain numbers": (
+        lambda: play(rounds=[{"cost": [1.0, 2.0, 3.0]}] * 2),
+        "rounds are a list of 2 dicts; stack them: {name: ",
     ),
     "lists of unequal lengths": (
         lambda: play(rounds={**ROUNDS, "cost": [*ROUNDS["cost"].tolist()[1:], [0.0]]}),
@@ -275,13 +279,30 @@ REFUSED = {
     ),
     "words in rounds": (
         lambda: play(rounds={**ROUNDS, "name": np.array(["a"] * 12)}),
-        "rounds['name'] must be an array of numbers, got dtype <U1",
+        "rounds['name'] must be an array of numbers, got dtype <U1; leave it out, or make numbers of it",
     ),
     "objects in rounds": (
         lambda: play(rounds={**ROUNDS, "what": np.array([None] * 12)}),
         "rounds['what'] must be an array of numbers, got dtype object",
     ),
+    # what functions read and return
+    "a field that rounds lack": (
+        lambda: play(on=problem(loss=lambda x, r: r["price"] @ x)),
+        "loss reads the field 'price', but a round has the fields 'cost', 'use'; add it, or correct its name",
+    ),
+    "a complex loss": (
+        lambda: play(on=problem(loss=lambda x, r: 1j * (r["cost"] @ x))),
+        "loss must return real numbers, got dtype complex",
+    ),
+    "a constraint that is a comparison": (
+        lambda: play(on=problem(constraint=lambda x, r: x[0] <= 0.5)),
+        "constraint returned true or false; return by how much a limit is exceeded, as used - limit",
+    ),
     # comparators
+    "other rounds": (
+        lambda: half().regret(cx.Comparator.fixed(problem(), ROUNDS, jnp.array([1.0, 0.0, 0.0]))),
+        "the comparator is for 12 rounds, the game has 6; give hindsight those of the game",
+    ),
     "a long point": (
         lambda: half().regret(jnp.ones(4)),
         "a point of shape (3,) or a path of shape (6, 3), got shape (4",

@@ -211,9 +211,9 @@ class Game(eqx.Module):
 
     def _against(self, comparator) -> Comparator:
         if isinstance(comparator, Comparator):
-            if np.shape(comparator.loss)[-1] != self.loss.shape[-1]:
+            if (compared := np.shape(comparator.loss)[-1]) != (played := self.loss.shape[-1]):
                 raise ProblemError(
-                    f"the comparator is for {np.shape(comparator.loss)[-1]} rounds, the game has {self.loss.shape[-1]}"
+                    f"the comparator is for {compared} rounds, the game has {played}; give hindsight those of the game"
                 )
             if np.shape(comparator.constraint)[-1] != len(self.names):
                 raise ProblemError(

@@ -57,12 +57,22 @@ def loss_value(function, x, *rest) -> Float[Array, ""]:
     loss = as_array(call(function, "loss", x, *rest), "loss(x, round) must return one number")
     if loss.shape != ():
         raise ProblemError(f"loss must return one number, got shape {loss.shape}; sum it")
+    _check_real(loss, "loss")
     return loss.astype(tree.dtype(x))
 
 
 def constraint_values(function, name, names, x, *rest) -> Float[Array, " m"]:
     """All values of a constraint function, in the decision's dtype; those of a dict in the order of the names."""
-    return _as_vector(call(function, name, x, *rest), name, names).astype(tree.dtype(x))
+    values = _as_vector(call(function, name, x, *rest), name, names)
+    _check_real(values, name)
+    if values.dtype == bool:
+        raise ProblemError(f"{name} returned true or false; return by how much a limit is exceeded, as used - limit")
+    return values.astype(tree.dtype(x))
+
+
+def _check_real(values, name):
+    if jnp.issubdtype(values.dtype, jnp.complexfloating):
+        raise ProblemError(f"{name} must return real numbers, got dtype {values.dtype}; take .real or jnp.abs of it")
 
 
 def _as_vector(answer, name, names):
@@ -91,10 +101,24 @@ def call(function, name, *arguments) -> Any:
         return function(*arguments)
     except check.NOT_TRACEABLE as error:
         raise ProblemError(check.not_traceable(name, f"write {name} with jax.numpy")) from error
+    except KeyError as error:
+        if (sentence := _missing_field(name, arguments, error)) is None:
+            raise
+        raise ProblemError(sentence) from error
     except (TypeError, AttributeError) as error:
         if (sentence := misuse(name, arguments[0], error)) is None:
             raise
         raise ProblemError(sentence) from error
+
+
+def _missing_field(name, arguments, error) -> str | None:
+    """The sentence for a function that reads a field which no argument has; None if the error is another."""
+    fields = [list(part) for part in arguments[1:2] if isinstance(part, dict)]
+    missing = error.args[0] if error.args else None
+    if not fields or any(isinstance(part, dict) and missing in part for part in arguments):
+        return None
+    known = ", ".join(map(repr, fields[0]))
+    return f"{name} reads the field {missing!r}, but a round has the fields {known}; add it, or correct its name"
 
 
 def as_array(answer, expected) -> Array:

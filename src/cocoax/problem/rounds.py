@@ -31,7 +31,8 @@ def _converted(node, name):
     def convert(path, leaf):
         where = name + keystr(path)
         if isinstance(leaf, list):
-            if leaf and all(isinstance(inner, numbers.Number) for inner in jax.tree.leaves(leaf)):
+            is_table = any(isinstance(one, dict) for one in leaf)  # a round a dict, which is refused below
+            if leaf and not is_table and all(isinstance(inner, numbers.Number) for inner in jax.tree.leaves(leaf)):
                 return _listed(leaf)
             return [_converted(one, f"{where}[{i}]") for i, one in enumerate(leaf)]
         if isinstance(leaf, np.ndarray | jax.Array | type):
@@ -100,7 +101,8 @@ def _check_kind(rounds):
         )
     if isinstance(rounds, list) and rounds and all(isinstance(round, dict) for round in rounds):
         raise ProblemError(
-            f"rounds are a list of {len(rounds)} dicts; stack them: jax.tree.map(lambda *a: jnp.stack(a), *rounds)"
+            f"rounds are a list of {len(rounds)} dicts; stack them: "
+            "{name: jnp.asarray([r[name] for r in rounds]) for name in rounds[0]}"
         )
     for path, leaf in tree_leaves_with_path(rounds):
         if isinstance(leaf, numbers.Number) and path and isinstance(path[-1], SequenceKey):
@@ -109,7 +111,8 @@ def _check_kind(rounds):
         dtype = getattr(leaf, "dtype", None) or np.asarray(leaf).dtype
         if not (check.is_numeric(dtype) or jnp.issubdtype(dtype, jax.dtypes.prng_key)):
             what = f"dtype {dtype}" if hasattr(leaf, "dtype") else check.described(leaf)
-            raise ProblemError(f"rounds{keystr(path)} must be an array of numbers, got {what}")
+            hint = "; leave it out, or make numbers of it" if path else ""
+            raise ProblemError(f"rounds{keystr(path)} must be an array of numbers, got {what}{hint}")
 
 
 def _first_list(path):

@@ -71,7 +71,8 @@ class RealInstance(Instance):
         """What a baseline would have come to on these rounds (all by default), in the same accounting as a game's."""
         known = dict(self.baselines)
         if name not in known:
-            raise ProblemError(f"there is no baseline {name!r}; there are {', '.join(known)}")
+            there = f"there are {', '.join(known)}" if known else "this problem has none to play by name"
+            raise ProblemError(f"there is no baseline {name!r}; {there}")
         rounds = self.recorded if rounds is None else rounds
         decisions = known[name](self.problem, rounds)
         ranks = [np.ndim(leaf) for leaf in jax.tree.leaves((decisions, self.problem.domain.start()))]
