@@ -18,7 +18,7 @@ from ..errors import CocoaxError
 from ..sessions.fleet import Fleet
 from .access import Tokens
 from .batching import Batcher
-from .errors import EXTRA_HEADERS, Refused, refused
+from .errors import EXTRA_HEADERS, Refused, refused, wrong_field
 from .forms import FORMS, parsed
 from .gate import Gate
 from .metrics import Metrics
@@ -70,8 +70,7 @@ def _refusal(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         error = Refused(error.status_code, f"{error.detail}; GET /openapi.json lists what there is")
     if isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        error = Refused(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        error = wrong_field(error.errors()[0])
     said = refused(error)
     request.scope["error"] = str(said)
     return Response(

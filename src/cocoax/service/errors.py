@@ -1,5 +1,8 @@
 """Refusals, each with the status of HTTP that it is answered with."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from ..errors import CocoaxError, ConflictError, StorageError
 
 # of answers; what is left of a body that was not read must not be taken for a new request
@@ -18,6 +21,25 @@ class Refused(Exception):
     def __init__(self, status: int, sentence: str):
         super().__init__(sentence)
         self.status = status
+
+
+_KINDS = {
+    "string_type": "a string",
+    "list_type": "a list",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "model_type": "an object, as {...}",
+}
+
+
+def wrong_field(found: Any, known: Iterable[str] = ()) -> Refused:
+    """The sentence for the first thing that pydantic found wrong in a request."""
+    place = ".".join(map(str, found["loc"])) or "the body"
+    if found["type"] == "extra_forbidden":
+        return Refused(422, f"there is no field {place[:200]!r} here; there are {', '.join(known)}")
+    if found["type"] in _KINDS:
+        return Refused(422, f"{place} must be {_KINDS[found['type']]}")
+    return Refused(422, f"{place}: {found['msg']}")
 
 
 def refused(error: BaseException) -> Refused:

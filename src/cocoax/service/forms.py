@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .batching import Call
 from .columns import columns
-from .errors import Refused
+from .errors import Refused, wrong_field
 
 _Count = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
 _Names = Annotated[list[str] | None, Field(description="Campaigns, each once. New ones begin.")]
@@ -58,10 +58,9 @@ def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet
         form = FORMS[kind].model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
         if first["type"] == "json_invalid":
             raise Refused(400, f"the body is not JSON: {first['msg'].removeprefix('Invalid JSON: ')}") from None
-        raise Refused(422, f"{place or 'the body'}: {first['msg']}") from None
+        raise wrong_field(first, FORMS[kind].model_fields) from None
     if (form.names is None) == (form.name is None):
         raise Refused(422, 'give "names", a list, or "name", a string')
     single = form.names is None

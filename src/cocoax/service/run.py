@@ -33,7 +33,7 @@ def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
             _log_as_json()
             app = service(fleet, tokens, **limits)
             address = "http://{}:{}".format(*listener.getsockname()[:2])
-            print(f"cocoax: {len(fleet)} campaigns at {address}", flush=True)
+            print(f"cocoax: {len(fleet)} campaign{'s' * (len(fleet) != 1)} at {address}", flush=True)
             uvicorn.Server(_config(app)).run(sockets=[listener])
 
 
