@@ -62,6 +62,7 @@ def test_toml_runs_code_only_where_that_is_allowed(folder):
     [
         ("none.py:MomFW", ["there is no file", "FILE.py:NAME"]),
         ("MomFW", ["FILE.py:NAME", "'MomFW'"]),
+        ("mine.py", ["FILE.py:NAME", "'mine.py'", "say which name"]),
         ("mine.py:MomFv", ["did you mean 'MomFW'?"]),
         ("mine.py:three", ["must be a learner or a primal", "got int"]),
         ("mine.py:Hungry", ["needs arguments", "'food'", "mine = Hungry(...)"]),

@@ -118,6 +118,14 @@ def test_a_symbolic_link_leads_to_the_same_lock(tmp_path, path):
         assert it.rounds == 1 and it.path == path
 
 
+def test_a_folder_is_refused_and_nothing_is_written_beside_it(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(cx.SessionError, match="is a folder; give the path of a file in it"):
+        tools.session(folder)
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def test_a_file_with_two_names_is_refused(tmp_path, path):
     with tools.session(path) as it:
         tools.observe(it, 1)

@@ -66,7 +66,7 @@ def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
         where.parent.mkdir(parents=True, exist_ok=True)
         hidden = Path(tempfile.mkdtemp(prefix=f".{where.name}-", dir=where.parent))
     except OSError as error:
-        raise DataError(f"cannot write into {where.parent}: {error.strerror}; set COCOAX_DATA to a folder") from None
+        raise DataError(f"cannot write into {where.parent}: {error.strerror}; give another folder") from None
     try:
         sums = {}
         for table, named in tables.items():

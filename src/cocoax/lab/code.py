@@ -3,6 +3,7 @@
 import runpy
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .. import dual, learners
@@ -27,10 +28,13 @@ def part_from(text: str, folder: Path = Path()) -> Any:
     """What "mine.py:MomFW" or "mine:MomFW" names, in a folder."""
     file, _, name = text.rpartition(":")
     path = folder / (file if file.endswith(".py") else f"{file}.py")
-    if not file or not path.is_file():
+    if not file:
+        raise LabError(f"a part is named as FILE.py:NAME, got {text!r}; say which name of the file")
+    if not path.is_file():
         raise LabError(f"there is no file {path}; name a part as FILE.py:NAME, got {text!r}")
-    names = {key: part for key, part in names_in(path).items() if not key.startswith("_")}
-    return names[closest(name, names, f"name in {path}")]
+    names = names_in(path)
+    parts = [key for key, part in names.items() if not (key.startswith("_") or isinstance(part, ModuleType))]
+    return names[closest(name, parts, f"part in {path} called")]
 
 
 def learner_from(text: str) -> tuple[str, AbstractLearner]:

@@ -127,8 +127,8 @@ def export(path: Path, to: Path) -> dict:
         newest = max(journal.snapshots(), default=-1)
         if newest != last:
             raise SessionError(
-                f"{path} has events after its newest snapshot, which only its learner can play; close the session, or "
-                "call session.export(path)"
+                f"{path} has events after its newest snapshot, which only its learner can play; open and close it in "
+                "your program, or call its export(path) there"
             )
         notes, state = _snapshot(journal, newest, size + (1 << 20))
         transfer.write(to, {name: journal.fact(name) for name in transfer.FACTS}, notes, state)

@@ -58,6 +58,8 @@ class Journal:
         self.path = path
         self._forgotten = 0  # rounds up to this event were dropped
         self._position = _Position()
+        if path is not None and path.is_dir():
+            raise SessionError(f"{path} is a folder; give the path of a file in it")
         try:
             if path is not None and not salvage:
                 self._counter = AcknowledgedCounter(path)
