@@ -1,5 +1,6 @@
 """What may be infinite is seen in the trace; what the trace does not show counts as a pole."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from cocoax.problem.poles import may_have_poles
 
 BOX = cx.domains.Box(np.zeros(3), np.ones(3))
 TABLE = jnp.array([1.0, 2.0, 4.0])
+INFINITE = jnp.array([1.0, jnp.inf, 4.0])
 FINITE = {
     "squares": lambda x, r: 0.5 * jnp.sum((x - r) ** 2),
     "linear": lambda x, r: jnp.vdot(r, x),
@@ -27,6 +29,9 @@ POLES = {
     "length": lambda x, r: jnp.linalg.norm(x - r),
     "infinity": lambda x, r: jnp.where(x > 0.5, x, jnp.inf).sum(),
     "entropy": lambda x, r: jnp.sum(x * jnp.log(x)),
+    "an infinite table": lambda x, r: jnp.vdot(x, INFINITE),
+    "an infinite table of a function": lambda x, r: jax.jit(lambda x: jnp.vdot(x, INFINITE))(x),
+    "an entry beyond the end": lambda x, r: jnp.take(x, r.astype(int)).sum(),
 }
 
 
@@ -39,6 +44,16 @@ def test_what_is_finite_everywhere_has_no_pole(name):
 def test_a_pole_in_the_loss_or_in_the_constraint_is_seen(name):
     for pair in ((POLES[name], FINITE["linear"]), (FINITE["linear"], POLES[name])):
         assert may_have_poles(cx.Problem(BOX, *pair), BOX.start(), np.ones(3))
+
+
+def test_tables_are_looked_at_in_compiled_code_too():
+    """Those of the function; arguments of the program are traced, and count as finite."""
+
+    def has(table):
+        problems = [cx.Problem(BOX, lambda x, r, t=t: jnp.vdot(x, t)) for t in (TABLE, INFINITE, table)]
+        return [jnp.asarray(may_have_poles(problem, BOX.start(), np.ones(3))) for problem in problems]
+
+    assert [bool(each) for each in jax.jit(has)(INFINITE)] == [False, True, False]
 
 
 def test_gradients_of_the_user_are_not_seen_into():

@@ -3,9 +3,11 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+from ..core import tree
 from ..domains.base import Point
 from .problem import Problem, Round
 
@@ -18,7 +20,6 @@ _PLACES = {
     "concatenate",
     "dynamic_slice",
     "dynamic_update_slice",
-    "gather",
     "iota",
     "pad",
     "rev",
@@ -33,16 +34,25 @@ _CALLS = {"jit", "pjit", "closed_call"}  # those with a derivative of their own 
 def may_have_poles(problem: Problem, x: Point, round: Round) -> bool:
     """Whether values or gradients could be infinite somewhere in the domain, for rounds of finite numbers.
 
-    True does not prove that they are: what the trace does not show counts as a pole, as logarithms, roots and
+    What functions close over is looked at, except where it is traced: there, numbers count as finite. True does not prove that they are: what the trace does not show counts as a pole, as logarithms, roots and
     divisions do wherever they stand. Overflow does not count.
     """
     if problem.loss_grad is not None or problem.constraint_grad is not None:
         return True
-    return not _is_entire(jax.make_jaxpr(problem.values)(x, round).jaxpr)
+    return not _is_entire(jax.make_jaxpr(problem.values)(x, round))
 
 
-def _is_entire(jaxpr: Any) -> bool:
+def _is_entire(program: Any) -> bool:
+    if not all(map(_is_finite, getattr(program, "consts", ()))):
+        return False
+    jaxpr = getattr(program, "jaxpr", program)
     return all(_is_entire_equation(equation) for equation in jaxpr.eqns)
+
+
+def _is_finite(constant) -> bool:
+    if tree.is_traced(constant) or not jnp.issubdtype(jnp.result_type(constant), jnp.inexact):
+        return True
+    return bool(np.isfinite(np.asarray(constant)).all())
 
 
 def _is_entire_equation(equation) -> bool:
@@ -51,7 +61,9 @@ def _is_entire_equation(equation) -> bool:
         return False
     if name in _CALLS:
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-        return inner is not None and _is_entire(getattr(inner, "jaxpr", inner))
+        return inner is not None and _is_entire(inner)
+    if name == "gather":
+        return equation.params["mode"] is not jax.lax.GatherScatterMode.FILL_OR_DROP  # with NaN, beyond the ends
     if name == "integer_pow":
         return equation.params["y"] >= 0
     if name == "div":
