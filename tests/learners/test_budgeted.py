@@ -255,3 +255,16 @@ def test_what_does_not_fit_the_problem_is_refused():
         one = Budgeted(learner, **{"spend": spend, "budget": [1.0, 1.0], "safe": SAFE, **options})
         with pytest.raises(cx.LearnerError, match=f"^{sentence}"):
             cx.play(problem, one, rounds, key=KEY)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_budget_that_has_no_short_number_is_not_rounded_up(wide):
+    """40 answers would spend 16,777,220; in float32, the budget 16,777,219 is that, too."""
+    costs = np.full(45, 419_430.5, np.float32)
+    with jax.enable_x64(False):
+        domain = cx.domains.ProbabilitySimplex(2)
+    with jax.enable_x64(wide):
+        known = cx.Problem(domain, lambda x, r: -x[1], request=True, integral=True)
+        learner = Budgeted(AutoPrice(), spend=lambda x, r: r * x[1], budget=16_777_219, safe=[1.0, 0.0])
+        game = cx.play(known, learner, jnp.asarray(costs), key=jax.random.key(0))
+        assert -float(game.loss.sum()) == 39

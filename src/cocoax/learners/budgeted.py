@@ -36,9 +36,10 @@ class Budgeted(AbstractLearner):
     $x_0$ being the safe answer; and $x_0$ itself where answers must be vertices (`Problem(integral=True)`).
 
     *Proven*, for every sequence: if the safe answer spends nothing, no answer spends more than `most` says, and the
-    answers are played, then what was spent never exceeds a budget, nor its plan. In sessions with late feedback every
-    ticket reserves what it may spend until its round is observed; one that expires or is skipped counts as played, at
-    its worst. The learner is told what was played. Let this be the outermost wrapper.
+    answers are played, then what was spent never exceeds a budget, nor its plan, up to rounding of `spend` and of the
+    plan's part of the budget. In sessions with late feedback every ticket reserves what it may spend until its round
+    is observed; one that expires or is skipped counts as played, at its worst. The learner is told what was played.
+    Let this be the outermost wrapper.
 
     **Arguments:**
 
@@ -81,6 +82,7 @@ class Budgeted(AbstractLearner):
     spend: Callable
     most: Callable | None
     budget: Float[Array, " k"]
+    beyond: Float[Array, " k"]  # what rounding has taken from the budget
     plan: Float[Array, " T"] | None
     safe: Point
 
@@ -92,6 +94,7 @@ class Budgeted(AbstractLearner):
         self.spend = _function(spend, "spend", "round")
         self.most = None if most is None else _function(most, "most", "request")
         self.budget = jnp.atleast_1d(amounts(budget, "budget"))
+        self.beyond = _taken_by_rounding(budget, self.budget)
         self.plan = None if plan is None else _curve(plan)
         self.safe = jax.tree.map(entries, check.listed(safe))
 
@@ -154,11 +157,14 @@ class Budgeted(AbstractLearner):
 
     def _excess(self, state, amount):
         """By how much the budgets of this round would be exceeded."""
-        limit = self.budget.astype(state.spent.dtype)
+        limit, beyond = self.budget, self.beyond
+        if limit.dtype != state.spent.dtype:
+            limit, beyond = _split(limit, state.spent.dtype)
         if self.plan is not None:
-            limit = limit * self.plan[jnp.minimum(state.rounds, len(self.plan) - 1)].astype(limit.dtype)
+            part = self.plan[jnp.minimum(state.rounds, len(self.plan) - 1)].astype(limit.dtype)
+            limit, beyond = part * limit, part * beyond
         total, rest = exact_add(state.spent, state.rest, amount)
-        return (total - limit) + rest
+        return (total - limit) + (rest - beyond)
 
     def _most(self, x, request, state):
         """What an answer may spend."""
@@ -179,6 +185,20 @@ def _amount(function, x, seen, state):
             f"spend and most must return {state.spent.size} amounts, one for each budget, got shape {amount.shape}"
         )
     return amount
+
+
+def _taken_by_rounding(given, kept) -> Float[Array, " k"]:
+    """Without 64-bit numbers, a budget such as 16,777,219 is not one that JAX can keep."""
+    if tree.is_traced(given):
+        return jnp.zeros_like(kept)
+    return jnp.asarray(np.atleast_1d(np.asarray(given, float)) - np.asarray(kept, float), kept.dtype)
+
+
+def _split(number, dtype):
+    """The number in shorter ones: one next to it, and what is left."""
+    kind = jnp.finfo(dtype)
+    rounded = jax.lax.reduce_precision(number, kind.nexp, kind.nmant)  # XLA may leave out conversions there and back
+    return rounded.astype(dtype), (number - rounded).astype(dtype)
 
 
 def _function(function, name, seen):
