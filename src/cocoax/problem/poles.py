@@ -34,8 +34,9 @@ _CALLS = {"jit", "pjit", "closed_call"}  # those with a derivative of their own 
 def may_have_poles(problem: Problem, x: Point, round: Round) -> bool:
     """Whether values or gradients could be infinite somewhere in the domain, for rounds of finite numbers.
 
-    What functions close over is looked at, except where it is traced: there, numbers count as finite. True does not prove that they are: what the trace does not show counts as a pole, as logarithms, roots and
-    divisions do wherever they stand. Overflow does not count.
+    True does not prove that they are: what the trace does not show counts as a pole, as logarithms, roots and
+    divisions do wherever they stand. Overflow does not count. What functions close over is looked at, except where it
+    is traced: there, numbers count as finite.
     """
     if problem.loss_grad is not None or problem.constraint_grad is not None:
         return True
