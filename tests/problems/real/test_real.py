@@ -156,6 +156,7 @@ def test_bad_arguments_are_refused():
         (lambda: real.portfolio(data=GROWTH, volatility=0.0), "volatility must be positive, got 0.0"),
         (lambda: real.telecom(data="x"), "data must be 'abilene' or 'germany50'"),
         (lambda: real.telecom(data=SQUARE, hours=0), "telecom needs hours >= 1"),
+        (lambda: real.telecom(data=SQUARE, budget=0.0), "a budget > 0, got 2000, 4, 0.0"),
         (lambda: real.traffic(days=0), "traffic needs days and routes from 1 on"),
         (lambda: real.ev_charging(budget=0), "budget must be positive, got 0"),
         (lambda: real.fair_classification(data="x"), "data must be 'adult' or 'arrests', or People"),
