@@ -13,7 +13,7 @@ from ...data.stored import load
 from ...domains import ProbabilitySimplex
 from ...errors import ProblemError
 from ...problem.problem import Problem, Round
-from .recorded import RealInstance
+from .recorded import RealInstance, always
 
 PLANS = ("now", "1 h later", "2 h later", "3 h later", "5 h later", "spread", "greenest", "half, now", "nothing")
 """What a car can be told: charge at once, or later, evenly, in the greenest hours as forecast, or not fully."""
@@ -69,8 +69,8 @@ def ev_charging(
     limit = jnp.asarray(budget * rounds["carbon"][:, 0].mean(), float)
     seen = ("missed", "forecast") if requests else False
     problem = Problem(ProbabilitySimplex(len(PLANS)), _loss, _Carbon(limit), constraints="carbon", request=seen)
-    mixes = {"charge now": _one("now"), "greedy by forecast": _one("greenest"), "mixed": _mixed}
-    return RealInstance(problem, rounds, **mixes)
+    baselines = {"charge now": always(_plan("now")), "greedy by forecast": always(_plan("greenest")), "mixed": _mixed}
+    return RealInstance(problem, rounds, **baselines)
 
 
 def _plans(tables) -> dict[str, np.ndarray]:
@@ -109,15 +109,13 @@ def _plans_of(arrival, departure, energy, grid) -> dict[str, Any]:
     return {"missed": lost, "carbon": np.array(plans) @ true, "forecast": np.array(plans) @ forecast}
 
 
-def _one(plan):
-    def always(problem, rounds):
-        return jnp.zeros(len(PLANS)).at[PLANS.index(plan)].set(1)
-
-    return always
+def _plan(name) -> np.ndarray:
+    """The decision that gives all cars this plan."""
+    return np.eye(len(PLANS))[PLANS.index(name)]
 
 
 def _mixed(problem, rounds):
-    now, greedy = _one("now")(problem, rounds), _one("greenest")(problem, rounds)
+    now, greedy = jnp.asarray(_plan("now")), jnp.asarray(_plan("greenest"))
     carbon = jnp.asarray(rounds["carbon"]).mean(0)
     share = (cast(_Carbon, problem.constraint).budget - carbon @ greedy) / (carbon @ now - carbon @ greedy)
     share = jnp.clip(share, 0, 1)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -12,7 +11,7 @@ from ...core.facts import ProblemFacts, with_facts
 from ...data.stored import load
 from ...errors import ProblemError
 from ...problem.problem import Problem
-from .recorded import RealInstance
+from .recorded import RealInstance, always, generator
 from .routes import both_ways, candidate_routes
 
 BUDGETS = {"abilene": 0.85, "germany50": 0.8}
@@ -86,18 +85,8 @@ def telecom(
         _Loads(owner, jnp.asarray(routes.uses, float), jnp.asarray(budget * loads.max(), float)),
         constraints=tuple(f"link_{tail}_{head}" for tail, head in routes.links),
     )
-    rng = np.random.default_rng(0 if key is None else int(jax.random.randint(key, (), 0, 2**31 - 1)))
     wave = 1 - _SWING * np.cos(2 * np.pi * np.arange(hours) / _DAY)
-    noise = np.exp(_NOISE * rng.normal(size=(hours, len(usual))) - _NOISE**2 / 2)
-    fixed = {"shortest path": routes.shortest, "ECMP": routes.equal_cost}
-    return RealInstance(problem, {"demand": wave[:, None] * noise * usual}, **{n: _Fixed(x) for n, x in fixed.items()})
-
-
-class _Fixed:
-    """A baseline that decides once."""
-
-    def __init__(self, decision):
-        self.decision = decision
-
-    def __call__(self, problem, rounds):
-        return self.decision
+    noise = np.exp(_NOISE * generator(key).normal(size=(hours, len(usual))) - _NOISE**2 / 2)
+    rounds = {"demand": wave[:, None] * noise * usual}
+    baselines = {"shortest path": always(routes.shortest), "ECMP": always(routes.equal_cost)}
+    return RealInstance(problem, rounds, **baselines)

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ...comparators.comparator import Comparator
 from ...core import check
@@ -75,9 +76,19 @@ class RealInstance(Instance):
             raise ProblemError(f"there is no baseline {name!r}; {there}")
         rounds = self.recorded if rounds is None else rounds
         decisions = known[name](self.problem, rounds)
-        ranks = [np.ndim(leaf) for leaf in jax.tree.leaves((decisions, self.problem.domain.start()))]
-        is_path = ranks[0] > ranks[len(ranks) // 2]
+        one, like = jax.tree.leaves(decisions)[0], jax.tree.leaves(self.problem.domain.start())[0]
+        is_path = np.ndim(one) > np.ndim(like)
         return (Comparator.path if is_path else Comparator.fixed)(self.problem, rounds, decisions)
+
+
+def always(decision: Any) -> Callable:
+    """A baseline that decides once."""
+    return lambda problem, rounds: decision
+
+
+def generator(key: PRNGKeyArray | None) -> np.random.Generator:
+    """NumPy's generator for a key; without one, the same every time."""
+    return np.random.default_rng(0 if key is None else int(jax.random.randint(key, (), 0, 2**31 - 1)))
 
 
 def _on_device(column):

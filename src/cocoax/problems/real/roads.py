@@ -14,7 +14,7 @@ from ...data.stored import load
 from ...domains import Flow, Product
 from ...errors import ProblemError
 from ...problem.problem import Problem, Round
-from .recorded import RealInstance
+from .recorded import RealInstance, generator
 from .routes import candidate_routes
 
 PUBLISHED = 4231.33528710744
@@ -120,7 +120,7 @@ def traffic(
     if budget is not None:
         limit, length = jnp.asarray(budget * _EQUILIBRIUM, float), jnp.asarray(net["length"], float)
         emitted = _Emissions(flows, **roads, length=length, budget=limit)
-    rng = np.random.default_rng(0 if key is None else int(jax.random.randint(key, (), 0, 2**31 - 1)))
+    rng = generator(key)
     rounds = {
         "demand": rng.uniform(1 - varies, 1 + varies, days),
         "open": rng.uniform(1 - varies, 1 + varies, (days, len(net["tail"]))),
