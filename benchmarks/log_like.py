@@ -4,8 +4,6 @@ cocoax data fetch nyse_o sp500
 python -m benchmarks.log_like
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,11 +12,8 @@ import cocoax as cx
 from cocoax import dual, primal
 from cocoax.learners import Auto, PrimalDual
 from cocoax.problems import real
+from cocoax.problems.real.portfolios import LIMITS
 
-LIMITS: dict[str, dict[str, Any]] = {
-    "nyse_o": {"volatility": 0.009, "cvar": 0.019, "turnover": 0.005},
-    "sp500": {"volatility": 0.012, "cvar": 0.027, "turnover": 0.005},
-}
 ALONE = {
     "EG, 0.05": primal.ExponentiatedGradient(0.05),
     "EG": primal.ExponentiatedGradient(),

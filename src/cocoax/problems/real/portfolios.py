@@ -12,7 +12,11 @@ from ...comparators.hindsight import hindsight
 from ...core.facts import ProblemFacts, with_facts
 from ...data.stored import load
 from ...domains import ProbabilitySimplex
+from ...dual.robust_pi import RobustPI
 from ...errors import ProblemError
+from ...games.play import play
+from ...learners.primal_dual import PrimalDual
+from ...primal.exponentiated_gradient import ExponentiatedGradient
 from ...problem.problem import Problem, Round
 from .recorded import RealInstance
 
@@ -117,13 +121,13 @@ def conditional_value_at_risk(changes: Float[np.ndarray, " days"]) -> float:
 
 def exponentiated_gradient(problem: Problem, rounds: Round, step: float = 0.05) -> Float[Array, "days assets"]:
     r"""$x_{t+1} \propto x_t\exp(\eta r_t/\langle r_t, x_t\rangle)$, which knows of no limits and no fees."""
+    learner = PrimalDual(ExponentiatedGradient(step), RobustPI())
+    game = play(Problem(problem.domain, _no_fees), learner, rounds, key=jax.random.key(0), keep_decisions=True)
+    return jnp.asarray(game.decisions)
 
-    def one_day(logits, growth):
-        x = jax.nn.softmax(logits)
-        return logits + step * growth / jnp.vdot(growth, x), x
 
-    growth = jnp.asarray(rounds["growth"])
-    return jax.lax.scan(one_day, jnp.zeros_like(growth[0]), growth)[1]
+def _no_fees(x, r):
+    return -jnp.log(jnp.vdot(r["growth"], x))
 
 
 def _uniform(problem, rounds):
