@@ -1,27 +1,15 @@
 """Parts from a user's own Python file, such as "mine.py:MomFW"."""
 
-import runpy
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from .. import dual, learners
-from ..errors import CocoaxError, LabError
+from ..core.scripts import names_in
+from ..errors import LabError
 from ..learners.base import AbstractLearner
 from ..primal.base import AbstractPrimal
 from .names import closest
-
-
-def names_in(path: Path) -> dict[str, Any]:
-    """What a Python file defines. It is run as `python FILE` would run it."""
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        return runpy.run_path(str(path))
-    except CocoaxError as error:
-        raise LabError(f"{path}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise LabError(f"{path} raised {type(error).__name__}: {error}; mend it and run again") from error
 
 
 def part_from(text: str, folder: Path = Path()) -> Any:
@@ -32,7 +20,7 @@ def part_from(text: str, folder: Path = Path()) -> Any:
         raise LabError(f"a part is named as FILE.py:NAME, got {text!r}; say which name of the file")
     if not path.is_file():
         raise LabError(f"there is no file {path}; name a part as FILE.py:NAME, got {text!r}")
-    names = names_in(path)
+    names = names_in(path, LabError)
     parts = [key for key, part in names.items() if not (key.startswith("_") or isinstance(part, ModuleType))]
     return names[closest(name, parts, f"part in {path} called")]
 

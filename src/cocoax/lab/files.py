@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..core.scripts import names_in
 from ..errors import LabError
 from . import toml
 from .arguments import by_name
-from .code import names_in
 from .names import select
 from .study import Study
 
 _DEFAULTS = {"horizons": [100, 300, 1000], "seeds": range(10)}
-_KEYS = ("problems", "learners", "horizons", "seeds")
 
 
 def study_from(
@@ -53,5 +52,5 @@ def chosen(text: str | Sequence[str] | None, learners: Mapping) -> dict:
 
 
 def _from_python(path):
-    names = names_in(path)
-    return {key: names[key] for key in _KEYS if key in names}
+    names = names_in(path, LabError)
+    return {key: names[key] for key in toml.KEYS if key in names}

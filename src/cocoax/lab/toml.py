@@ -10,7 +10,7 @@ from ..errors import CocoaxError, LabError
 from .code import as_learner, part_from
 from .names import closest
 
-_KEYS = ("problems", "learners", "horizons", "seeds")
+KEYS = ("problems", "learners", "horizons", "seeds")  # what a file says of a study
 
 
 def study_arguments(path: Path, allow_code: bool) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def study_arguments(path: Path, allow_code: bool) -> dict[str, Any]:
         content = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LabError(f"{path} is not TOML: {error}") from None
-    unknown = sorted(set(content) - set(_KEYS))
+    unknown = sorted(set(content) - set(KEYS))
     if unknown:
         raise LabError(f"{path} has {unknown[0]!r}; a study has problems, learners, horizons and seeds")
     if type(content.get("seeds")) is int:

@@ -2,9 +2,7 @@
 
 import json
 import logging
-import runpy
 import socket
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ..errors import CocoaxError, SessionError
+from ..core.scripts import names_in
+from ..errors import SessionError
 from ..sessions.fleet import Fleet
 from .access import Tokens, is_loopback
 from .app import service
@@ -41,13 +40,7 @@ def load(file: Path) -> tuple[Fleet | Sessions, Any]:
     """`fleet`, `session` or `sessions`, and `example` if there is one, as a Python file defines them."""
     if not file.is_file():
         raise SessionError(f"there is no file {file}; give a Python file that defines fleet = cx.Fleet(...)")
-    sys.path.insert(0, str(file.resolve().parent))  # as `python FILE` would
-    try:
-        names = runpy.run_path(str(file))
-    except CocoaxError as error:
-        raise SessionError(f"{file}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise SessionError(f"{file} raised {type(error).__name__}: {error}; mend it and run again") from error
+    names = names_in(file, SessionError)
     if isinstance(names.get("fleet"), Fleet):
         return names["fleet"], names.get("example")
     sessions = names.get("sessions", {"session": names["session"]} if "session" in names else None)
