@@ -46,6 +46,13 @@ def whole(value, name, error, low=None) -> int:
     return number
 
 
+def flag(value, name, error) -> bool:
+    """A static bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise error(f"{name} must be True or False, got {described(value)}")
+    return bool(value)
+
+
 def real(value, name, error) -> np.ndarray:
     """A number, or an array of numbers, that is not traced."""
     try:

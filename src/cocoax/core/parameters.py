@@ -4,7 +4,6 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 
 from ..errors import LearnerError
 from . import check, tree
@@ -36,9 +35,7 @@ def optional_parameter(value, name):
 
 def flag(value, name) -> bool:
     """A static bool."""
-    if not isinstance(value, bool | np.bool_):
-        raise LearnerError(f"{name} must be True or False, got {check.described(value)}")
-    return bool(value)
+    return check.flag(value, name, LearnerError)
 
 
 def rounds_remembered(memory):

@@ -91,9 +91,7 @@ class Problem(eqx.Module):
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
         self.names = () if constraint is None else _names(constraints)
         self.request = _fields(request)
-        if not isinstance(integral, bool):
-            raise ProblemError(f"integral must be True or False, got {check.described(integral)}")
-        self.integral = integral
+        self.integral = check.flag(integral, "integral", ProblemError)
         self.previous = None
 
     @property

@@ -76,9 +76,8 @@ class Fleet(FleetViews):
         check.instance(problem, Problem, ProblemError, "a fleet needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a fleet needs one of cocoax.learners second")
         self.path = None if path is None else as_file(path)
-        for name, value in (("keep_rounds", keep_rounds), ("certify", certify)):
-            if not isinstance(value, bool):
-                raise SessionError(f"{name} must be True or False, got {check.described(value)}")
+        keep_rounds = check.flag(keep_rounds, "keep_rounds", SessionError)
+        certify = check.flag(certify, "certify", SessionError)
         learner = as_played(problem, learner, certify=certify)
         settings = {**late_settings(horizon, 0, None, None), "fleet": True} | ({"certify": True} if certify else {})
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
@@ -192,7 +191,7 @@ class Fleet(FleetViews):
         with self._guard.alone(self):
             rows, campaigns = self._known(checked_names(names)), self._campaigns
             if not campaigns.columns["open"][rows].all():
-                raise ConflictError("skip is for campaigns with an open request")
+                raise ConflictError("skip is for campaigns with an open request; decide first, or leave out the others")
             event, after = campaigns.skip_event(rows)
             self._durable.commit(campaigns, [event], None, lambda: campaigns.skip(rows, after))
 

@@ -102,17 +102,14 @@ class Session(SessionViews):
         if problem.has_movement and pending:
             raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
         self.path = None if path is None else as_file(path)
-        if not isinstance(certify, bool):
-            raise SessionError(f"certify must be True or False, got {check.described(certify)}")
+        certify = check.flag(certify, "certify", SessionError)
+        keep_rounds = check.flag(keep_rounds, "keep_rounds", SessionError)
+        keep_decisions = check.flag(keep_decisions, "keep_decisions", SessionError)
         learner = as_played(problem, learner, certify=certify)
         if learner.reserves:
             copies = one_copy(copies, pending)
         settings = {**late_settings(horizon, pending, copies, expires), "certify": certify or None}
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
-        if not isinstance(keep_rounds, bool):
-            raise SessionError(f"keep_rounds must be True or False, got {check.described(keep_rounds)}")
-        if not isinstance(keep_decisions, bool):
-            raise SessionError(f"keep_decisions must be True or False, got {check.described(keep_decisions)}")
         if keep_decisions and tree.is_element(problem.domain.start()):
             raise SessionError("factored matrices have no columns; leave out keep_decisions=")
         if key is None and self.path is not None and self.path.exists():
