@@ -15,6 +15,8 @@ from typing import Any
 
 import jax
 
+from .files import user_cache
+
 _OFF = ("0", "off", "false", "no")
 _LEAST = "jax_persistent_cache_min_compile_time_secs"  # of compilations that are worth keeping
 _MOST_BYTES = 1 << 30
@@ -46,9 +48,7 @@ def cache_folder(environment: Mapping[str, str]) -> Path | None:
     JAX runs the programs in it, so no other user may write there. Programs for another processor might not run.
     """
     try:
-        given = Path(environment.get("XDG_CACHE_HOME", ""))
-        home = Path(environment["HOME"]) if environment.get("HOME") else Path.home()
-        folder = (given if given.is_absolute() else home / ".cache") / "cocoax" / f"programs-{_processor()}"
+        folder = user_cache(environment) / f"programs-{_processor()}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = folder.stat()
     except (OSError, RuntimeError):  # no home, or one that cannot be written to

@@ -1,8 +1,16 @@
-"""Durable file helpers (fsync, atomic rename)."""
+"""Durable file helpers (fsync, atomic rename), and the user's cache folder."""
 
 import os
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
+
+
+def user_cache(environment: Mapping[str, str]) -> Path:
+    """$XDG_CACHE_HOME/cocoax if that is an absolute path, else ~/.cache/cocoax; it need not exist."""
+    given = Path(environment.get("XDG_CACHE_HOME", ""))
+    home = Path(environment["HOME"]) if environment.get("HOME") else Path.home()
+    return (given if given.is_absolute() else home / ".cache") / "cocoax"
 
 
 def write_file(path: Path, data: bytes) -> None:

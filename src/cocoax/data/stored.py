@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.files import user_cache
 from ..errors import DataError
 from .parsers import Tables, columns
 from .registry import dataset
@@ -25,7 +26,7 @@ def cache_folder(folder: Path | str | None = None) -> Path:
         return Path(folder)
     if os.environ.get("COCOAX_DATA"):
         return Path(os.environ["COCOAX_DATA"])
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cocoax" / "data"
+    return user_cache(os.environ) / "data"
 
 
 def load(name: str, folder: Path | str | None = None) -> Tables:
