@@ -41,13 +41,11 @@ def run(source: Path) -> tuple[dict, Path]:
 
 
 def described(source: Path) -> tuple[str, str]:
-    """Title and text, from the docstring: its first sentence, up to a colon, is the title."""
-    docstring = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
-    first = docstring.split("\n\n")[0]
-    name = source.stem.replace("_", " ").capitalize().replace("llm", "LLM").replace("Llm", "LLM")
-    if not first:
+    """The title, made of the file's name, and the docstring."""
+    docstring = ast.get_docstring(ast.parse(source.read_text("utf-8")))
+    if not docstring:
         raise ValueError(f"examples/{source.name} has no docstring; say in one what it shows")
-    return name, docstring
+    return source.stem.replace("_", " ").capitalize().replace("Llm", "LLM"), docstring
 
 
 def page(source: Path, results: dict) -> str:

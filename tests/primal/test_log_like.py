@@ -84,7 +84,7 @@ def test_exponentiated_gradient_has_no_unit():
 
 
 @pytest.mark.parametrize("kind", ["noise", "one is better", "leaders change"])
-def test_online_newtons_regret_is_below_its_bound_and_grows_like_a_logarithm(kind):
+def test_online_newtons_regret_is_below_its_bound_and_its_projections_are_exact(kind):
     rounds, ends = growth(kind), (1, 20, ROUNDS)
     damping = 4.0 if kind == "noise" else 1.0
     _, losses, _, states = run(primal.OnlineNewton(damping=damping), PROBLEM, rounds)
