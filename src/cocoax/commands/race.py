@@ -1,7 +1,5 @@
 """`cocoax race`."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,7 @@ import typer
 from ..errors import LabError
 from .app import app
 from .options import Cluster, Quiet, Resume, Workers, numbers
-from .studies import begun, finish
+from .studies import Options, begun, finish, typed
 
 
 @app.command()
@@ -47,64 +45,69 @@ def race(
     `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well; `race
     requests` does so with decisions that are taken after a request, `race arena-2026` with real data.
     """
-    if str(file) == "arena-2026":
+    which = str(file)
+    if which not in ("arena", "requests", "arena-2026"):
+        options = Options(out or Path("out/race"), resume, quiet, workers, cluster)
+        if (problems, challenger) != (None, None):
+            raise LabError("--problems and --challenger are for `cocoax race arena`; a file says its problems itself")
+        _race_file(file, options, horizons, seeds, learners, allow_code)
+        return
+    options = Options(out or Path("out", which), resume, quiet, workers, cluster)
+    if which == "arena-2026":
         if (learners, horizons, seeds) != (None, None, None):
             raise LabError("arena-2026 has series of one length; give --problems, --challenger and --out alone")
-        _race_2026(out or Path("out", file), resume, quiet, workers, cluster, problems, challenger)
-        return
-    if str(file) in ("arena", "requests"):
-        which, out = str(file), out or Path("out", file)
+        text = _race_2026(options, problems, challenger)
+    else:
         if learners is not None or (challenger is not None and which != "arena"):
             raise LabError("--learners is for files, and --challenger for `cocoax race arena`")
-        _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds, challenger)
-        return
-    if (problems, challenger) != (None, None):
-        raise LabError("--problems and --challenger are for `cocoax race arena`; a file says its problems itself")
-    out = out or Path("out/race")
-    with begun(out, resume, workers, cluster) as client:
+        text = _race_arena(which, options, problems, horizons, seeds, challenger)
+    (options.out / f"{which}.md").write_text(text, "utf-8")
+    print(f"\n{text}")
+
+
+def _race_file(file, options, horizons, seeds, learners, allow_code):
+    with begun(options) as client:
         from ..lab.files import study_from
 
-        options = {"horizons": numbers(horizons), "seeds": None if seeds is None else range(seeds)}
-        study = study_from(file, out, **options, learners=learners, allow_code=allow_code)
-        finish(study, quiet, client, cluster, title=f"Race: {file.stem}")
+        instead = {"horizons": numbers(horizons), "seeds": None if seeds is None else range(seeds)}
+        study = study_from(file, options.out, **instead, learners=learners, allow_code=allow_code)
+        finish(study, options, client, title=f"Race: {file.stem}")
 
 
-def _race_arena(which, out, resume, quiet, workers, cluster, problems, horizons, seeds, challenger):
-    with begun(out, resume, workers, cluster) as client:
+def _race_arena(which, options, problems, horizons, seeds, challenger) -> str:
+    with begun(options) as client:
         from ..lab.arena import requests, suite
         from ..lab.arena.ranking import TUNED, markdown
-        from ..lab.code import learner_from
 
         make, first, table, title = {
             "arena": (suite.arena_study, suite.FIRST_SEED, markdown, "The arena"),
             "requests": (requests.requests_study, requests.FIRST_SEED, requests.requests_markdown, "Requests"),
         }[which]
-        names = _split(problems)
-        mine = {} if challenger is None else dict([learner_from(challenger)])
-        options = {"beside": mine} if mine else {}
+        mine = _challengers(challenger)
+        beside = {"beside": mine} if mine else {}
         seeds = range(first, first + (seeds or 10))
-        study = make(out, seeds=seeds, horizons=numbers(horizons), names=names, **options)
+        study = make(options.out, seeds=seeds, horizons=numbers(horizons), names=_split(problems), **beside)
         tuned = [name for name in study.learners if name.endswith(TUNED)]
         untuned = [name for name in study.learners if name not in tuned]
         groups = {"learners with nothing tuned": untuned, "tuned rivals": tuned}
-        finish(study, quiet, client, cluster, title=title, groups=groups)
-    command = shlex.join(["cocoax", *sys.argv[1:]])
-    text = "\n".join([*(table(study, command, name) for name in mine), table(study, command)])
-    (out / f"{which}.md").write_text(text, "utf-8")
-    print(f"\n{text}")
+        finish(study, options, client, title=title, groups=groups)
+    return "\n".join([*(table(study, typed(), name) for name in mine), table(study, typed())])
 
 
-def _race_2026(out, resume, quiet, workers, cluster, problems, challenger):
-    with begun(out, resume, workers, cluster) as client:
+def _race_2026(options, problems, challenger) -> str:
+    with begun(options) as client:
         from ..lab.arena.arena_2026 import arena_2026_markdown, arena_2026_study
-        from ..lab.code import learner_from
 
-        mine = {} if challenger is None else dict([learner_from(challenger)])
-        study = arena_2026_study(out, names=_split(problems), challengers=mine)
-        finish(study, quiet, client, cluster, title="The arena of 2026")
-    text = arena_2026_markdown(study, shlex.join(["cocoax", *sys.argv[1:]]))
-    (out / "arena-2026.md").write_text(text, "utf-8")
-    print(f"\n{text}")
+        study = arena_2026_study(options.out, names=_split(problems), challengers=_challengers(challenger))
+        finish(study, options, client, title="The arena of 2026")
+    return arena_2026_markdown(study, typed())
+
+
+def _challengers(text) -> dict:
+    """The user's own learner, by its name; nothing if there is none."""
+    from ..lab.code import learner_from
+
+    return {} if text is None else dict([learner_from(text)])
 
 
 def _split(problems):

@@ -7,7 +7,7 @@ import typer
 
 from .app import app
 from .options import Cluster, Out, Quiet, Resume, Workers, numbers
-from .studies import begun, finish
+from .studies import Options, begun, finish
 
 
 @app.command()
@@ -26,7 +26,8 @@ def reproduce(
     cluster: Cluster = None,
 ):
     """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
-    with begun(out, resume, workers, cluster) as client:
+    options = Options(out, resume, quiet, workers, cluster)
+    with begun(options) as client:
         from ..lab import paper
 
         study = paper.reproduction(
@@ -38,4 +39,4 @@ def reproduce(
             quick=quick,
         )
         words = {"title": "The paper's experiment", "descriptions": paper.DESCRIPTIONS, "groups": paper.groups()}
-        finish(study, quiet, client, cluster, slopes=paper.slopes(), **words)
+        finish(study, options, client, slopes=paper.slopes(), **words)

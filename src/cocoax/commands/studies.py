@@ -5,36 +5,53 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import LabError
 from ..lab.run import cluster as clusters
 
 
+class Options(NamedTuple):
+    """How a command plays its study."""
+
+    out: Path
+    resume: bool
+    quiet: bool
+    workers: int | None
+    cluster: str | None
+
+
 @contextlib.contextmanager
-def begun(out: Path, resume: bool, workers: int | None, cluster: str | None):
+def begun(options: Options):
     """JAX keeps what it compiles; results are not mixed with older ones unasked; a cluster starts, if one is wanted."""
-    if not resume and any((out / "store").glob("*.parquet")):
-        raise LabError(f"{out} already holds results; go on with --resume, or give another --out")
+    if not options.resume and any((options.out / "store").glob("*.parquet")):
+        raise LabError(f"{options.out} already holds results; go on with --resume, or give another --out")
     # Decompositions of small matrices: threads of OpenBLAS would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with clusters.started(workers, cluster) as client:
+    with clusters.started(options.workers, options.cluster) as client:
         from ..core.compilation_cache import use_compilation_cache
 
         use_compilation_cache()
         yield client
 
 
-def finish(study, quiet, client, cluster, **options):
+def typed() -> str:
+    """The command as it was typed."""
+    return shlex.join(["cocoax", *sys.argv[1:]])
+
+
+def finish(study, options: Options, client, **report):
+    """Play the study, and write its report."""
     from ..lab.report.write import write_report  # here, so that what it needs is not missed after all games
 
     try:
         dask = client()
-        if dask is not None and cluster is None:
+        if dask is not None and options.cluster is None:
             clusters.alike(dask, max(map(max, study.horizons.values())))
-        if dask is not None and not quiet:
+        if dask is not None and not options.quiet:
             print(f"cocoax: the dashboard is at {dask.dashboard_link}", file=sys.stderr)
-        study.run(quiet=quiet, client=dask)
-        page = write_report(study, command=shlex.join(["cocoax", *sys.argv[1:]]), client=dask, **options)
+        study.run(quiet=options.quiet, client=dask)
+        page = write_report(study, command=typed(), client=dask, **report)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)
