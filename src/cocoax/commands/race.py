@@ -77,7 +77,8 @@ def _race_file(file, options, horizons, seeds, learners, allow_code):
 def _race_arena(which, options, problems, horizons, seeds, challenger) -> str:
     with begun(options) as client:
         from ..lab.arena import requests, suite
-        from ..lab.arena.ranking import TUNED, markdown
+        from ..lab.arena.ranking import markdown
+        from ..lab.arena.rivals import TUNED
 
         make, first, table, title = {
             "arena": (suite.arena_study, suite.FIRST_SEED, markdown, "The arena"),

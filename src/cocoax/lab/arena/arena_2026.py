@@ -12,7 +12,7 @@ from ..names import closest
 from ..study import Study
 from . import series
 from .ranking import START
-from .rivals import FAMILIES
+from .rivals import FAMILIES, TUNED
 
 RIVALS = 3  # on each series: the families that did best when they were tuned
 TOLERANCE = 1e-4  # of the comparators
@@ -59,7 +59,7 @@ def rivals(names: Sequence[str]) -> dict[str, dict[str, AbstractLearner]]:
         results = series.tuned()[name]["families"]
         for family in sorted(results, key=lambda family: results[family]["score"])[:RIVALS]:
             rival = FAMILIES[family].make(**results[family]["numbers"])
-            by_family.setdefault(f"{family}, tuned", {})[name] = rival
+            by_family.setdefault(f"{family}{TUNED}", {})[name] = rival
     return by_family
 
 
@@ -85,7 +85,7 @@ def _row(table, name, own):
     finite = [row for learner, row in games.items() if learner not in own and row["bad_round"] < 0]
     best = min(finite, key=lambda row: row["score"], default=None)
     rounds = next(iter(games.values()))["horizon"]
-    rival = "none" if best is None else best["learner"].removesuffix(", tuned")
+    rival = "none" if best is None else best["learner"].removesuffix(TUNED)
     return f"| {' | '.join([name, str(rounds), *(_figures(games.get(one)) for one in own), rival, _figures(best)])} |"
 
 

@@ -11,6 +11,7 @@ from ... import __version__
 from ...errors import LabError
 from ..results import statistics
 from .problems import VERSION_1
+from .rivals import TUNED
 from .tuning import HORIZON as TUNED_HORIZON
 from .tuning import SEEDS as TUNING_SEEDS
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ..study import Study
 
 START = "play the start"
-TUNED = ", tuned"  # ends the names of rivals
 WORSE = 1.05  # times the start's score: no learner may exceed it
 FACTOR = 2.0  # times the best rival's score
 SHARE = 0.9  # of the problems on which the challenger must stay within the factor

@@ -13,7 +13,7 @@ from ... import __version__, learners, problems
 from ...errors import LabError
 from ..names import closest
 from ..study import Study
-from .rivals import Family, Units
+from .rivals import TUNED, Family, Units
 from .tuning import SEEDS as TUNING_SEEDS
 from .tuning import TOLERANCE
 
@@ -81,7 +81,7 @@ def requests_study(
         raise LabError(f"rivals were tuned on the seed {used[0]}; give seeds other than {TUNING_SEEDS}")
     chosen = list(REQUESTS) if names is None else [closest(name, REQUESTS, "problem with requests") for name in names]
     rivals = {
-        f"{family}, tuned": {
+        f"{family}{TUNED}": {
             name: FAMILIES[family].make(**tuned()[name][family]["numbers"])
             for name in chosen
             if family in tuned().get(name, {})
@@ -118,7 +118,7 @@ def requests_markdown(study: Study, command: str) -> str:
         best = min(rivals, key=lambda row: row["score"], default=None)
         own = [_figures(by_learner.get(name)) for name in UNTUNED]
         ahead += best is not None and by_learner["AutoPrice"]["score"] <= best["score"]
-        rival = "none" if best is None else best["learner"].removesuffix(", tuned")
+        rival = "none" if best is None else best["learner"].removesuffix(TUNED)
         lines.append(f"| {' | '.join([str(problem), str(horizon), *own, rival, _figures(best)])} |")
     precision = "float64" if jax.config.read("jax_enable_x64") else "float32"
     return "\n".join(

@@ -18,6 +18,8 @@ from ...primal.base import AbstractPrimal
 from ...primal.steps import Constant
 from .baselines import TunedAdaGrad, TunedEG
 
+TUNED = ", tuned"  # ends the names of rivals in a study
+
 
 class _Steps(AbstractPrimalDual):
     r"""Projected gradient steps of $\eta=$ `step`$/\sqrt T$."""

@@ -15,7 +15,7 @@ from ...games.game import Game
 from ...learners.base import AbstractLearner
 from ..run import batch
 from ..sources import Drawn, as_source, learner_key
-from .rivals import FAMILIES, Family, Units
+from .rivals import FAMILIES, TUNED, Family, Units
 
 SEEDS = range(1000, 1005)
 HORIZON = 1000
@@ -44,7 +44,7 @@ def rivals(most: int) -> dict[str, dict[str, AbstractLearner]]:
     for problem, results in tuned().items():
         for family in sorted(results, key=lambda family: results[family]["score"])[:most]:
             by_family[family][problem] = FAMILIES[family].make(**results[family]["numbers"])
-    return {f"{family}, tuned": learners for family, learners in by_family.items() if learners}
+    return {f"{family}{TUNED}": learners for family, learners in by_family.items() if learners}
 
 
 class Tuner:
