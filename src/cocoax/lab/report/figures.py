@@ -1,4 +1,4 @@
-"""Figures for papers and notebooks, with Matplotlib."""
+"""Panels with bands and one legend, with Matplotlib; the figures of a report."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -6,12 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-
-from ...core import check
-from ...core.sums import running_sum
-from ...errors import LabError
-from ...games.game import Game
-from ..results.statistics import BAND
 
 # Okabe and Ito's palette, which the colour-blind can tell apart too, without its yellow; grey for black
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -116,7 +110,7 @@ def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool) 
 def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, *, constrained=True):
     """Regret, violation and score against T, of one problem's rows of `statistics.summary`; a Matplotlib figure."""
     panels = {figure: lines(rows, figure, "horizon") for figure in _paper_panels(constrained)}
-    figure, axes = _panels(panels, "horizon T", looks, PAPER, marked=True)
+    figure, axes = draw_panels(panels, "horizon T", looks, PAPER, marked=True)
     for name, axis in axes.items():
         axis.set_xscale("log")
         axis.set_xticks(marks := ticks(rows["horizon"]), map(str, marks))
@@ -133,7 +127,7 @@ def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, 
 def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=True):
     """Regret, violation and score over the rounds, of one problem's rows of `statistics.over_rounds`."""
     panels = {x: lines(rows, x, "round") for x in _paper_panels(constrained)}
-    figure, axes = _panels(panels, "round", looks, PAPER)
+    figure, axes = draw_panels(panels, "round", looks, PAPER)
     for name, axis in axes.items():
         if on_log_scale(panels[name], name, False):
             _logarithmic(axis, panels[name])
@@ -160,61 +154,7 @@ def image_files(figure) -> Iterator[tuple[str, bytes]]:
         yield form, content.getvalue()
 
 
-def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
-    """Regret (without a comparator, total loss), violation and multiplier over the rounds; a Matplotlib figure.
-
-    **Arguments:**
-
-    - `games`: by the learners' names; each one game, or a batch by `jax.vmap`, drawn as mean and band over the batch.
-      Of several constraints, the worst is drawn. Of games with `play(certify=k)`, the band between regret and its
-      proven bound is hatched.
-    - `comparator`: what `Game.regret` takes, for all games.
-
-    >>> import jax, cocoax as cx
-    >>> instance = cx.problems.pacing(jax.random.key(0), segments=3)
-    >>> rounds = instance.rounds(20, jax.random.key(1))
-    >>> game = cx.play(instance.problem, cx.learners.Stay(), rounds, key=jax.random.key(2))
-    >>> figure = plot({"stay": game}, instance.comparator(rounds))
-    >>> [axes.get_ylabel() for axes in figure.axes]
-    ['regret', 'violation', 'largest multiplier']
-    """
-    games = {"game": games} if isinstance(games, Game) else games
-    if not isinstance(games, Mapping) or not games or not all(isinstance(game, Game) for game in games.values()):
-        raise LabError(f"plot takes a dict of what cocoax.play returned, by name, got {check.described(games)}")
-    names = {str(name): game for name, game in games.items()}
-    if comparator is None:
-        panels = {"loss": {name: _band(running_sum(game.loss, -1)) for name, game in names.items()}}
-    else:
-        panels = {"regret": {name: _band(game.regret(comparator)) for name, game in names.items()}}
-    limited = {name: game for name, game in names.items() if game.constraint.shape[-1]}
-    if limited:
-        panels["violation"] = {name: _band(np.max(game.violation(), -1)) for name, game in limited.items()}
-        panels["multiplier"] = {name: _band(np.max(game.multiplier, -1)) for name, game in limited.items()}
-    looks = styles(names)
-    figure, axes = _panels(panels, "round", looks, NOTEBOOK)
-    if comparator is not None:
-        for name, game in names.items():
-            if game.certified is not None:
-                _draw_certified(axes["regret"], game, panels["regret"][name], looks[name])
-    return figure
-
-
-def _draw_certified(axis, game, regret, look):
-    """The band between the mean regret and the mean of its proven bounds, where there are any."""
-    bounds = np.asarray(game.certified, float).reshape(-1, len(regret.x)).mean(0)
-    known = np.isfinite(bounds)
-    options = {"color": look.colour, "alpha": 0.12, "hatch": "///", "linewidth": 0}
-    axis.fill_between(regret.x[known], regret.mean[known], bounds[known], **options)
-
-
-def _band(values) -> Line:
-    """Over all axes but the last, which is time."""
-    values = np.asarray(values, float).reshape(-1, np.shape(values)[-1])
-    low, high = np.quantile(values, BAND, axis=0)
-    return Line(np.arange(1, values.shape[1] + 1), values.mean(0), low, high)
-
-
-def _panels(panels, xlabel, looks, size: Size, *, marked=False):
+def draw_panels(panels, xlabel, looks, size: Size, *, marked=False):
     """A row of panels with one legend below: (figure, axes by name)."""
     import matplotlib
 
