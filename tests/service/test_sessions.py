@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cocoax.errors import SessionError
 from cocoax.service.errors import Refused
-from cocoax.service.rate import Rate
+from cocoax.service.rate import RateLimit
 from cocoax.service.run import load
 from cocoax.service.sessions import Sessions
 
@@ -121,7 +121,7 @@ def test_wrong_tokens_are_slowed_down_and_right_ones_are_not():
 
 def test_a_bucket_fills_with_time():
     now = 0.0
-    rate = Rate(2, 4, clock=lambda: now)
+    rate = RateLimit(2, 4, clock=lambda: now)
     for second, allowed in ((0.0, 4), (1.0, 2), (1.5, 1), (100.0, 4)):
         now = second
         for _ in range(allowed):

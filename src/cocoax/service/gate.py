@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from .access import PUBLIC, Tokens, check_host, role_of
 from .errors import EXTRA_HEADERS, Refused, refused
 from .metrics import Metrics
-from .rate import Rate
+from .rate import RateLimit
 
 _log = logging.getLogger("cocoax.service")
 _GUESSES = 20  # wrong tokens a second that one address may try
@@ -34,8 +34,8 @@ class Gate:
     ):
         self.app, self._calls, self._tokens, self._metrics = app, calls, tokens, metrics
         self._largest, self._seconds, self._log_all = largest_body, seconds, log_all
-        self._rate = None if rate is None else Rate(rate, 2 * rate)
-        self._guesses = Rate(_GUESSES, 10 * _GUESSES)  # wrong tokens
+        self._rate = None if rate is None else RateLimit(rate, 2 * rate)
+        self._guesses = RateLimit(_GUESSES, 10 * _GUESSES)
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":

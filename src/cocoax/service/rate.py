@@ -9,7 +9,7 @@ from .errors import Refused
 _MOST_CLIENTS = 10_000  # the oldest one is forgotten
 
 
-class Rate:
+class RateLimit:
     """`limit` requests a second for each client, and `burst` at once."""
 
     def __init__(self, limit: float, burst: float, clock: Callable[[], float] = time.monotonic):
