@@ -51,11 +51,11 @@ def fair_classification(
     Who is predicted positive should not depend on a group z: on sex for "adult" (earns more than 50,000 dollars), on
     colour for "arrests" (was released); z itself is not a feature. Rates jump, so the limit is on their convex
     surrogate (Zafar et al., 2017): the covariance of group and score, $\pm\frac1b\sum_i(z_i - \bar z)\langle a_i,
-    x\rangle \le$ `limit`, each over the limit, less 1. `rates` has the true rates of what was predicted.
+    x\rangle \le$ `limit`, each over the limit, less 1. This module's `rates` has the true rates of what was predicted.
 
-    `data` may also be `People`. They come in the order of the file, or with a key in random order; a rest that fills
-    no round is left out. Baselines: "logistic regression" (online, AdaGrad, no limit) and "constant" (the same
-    score for all, the best one afterwards).
+    `data` may also be this module's `People`. They come in the order of the file, or with a key in random order; a rest
+    that fills no round is left out. Baselines: "logistic regression" (online, AdaGrad, no limit) and "constant" (the
+    same score for all, the best one afterwards).
 
     >>> rng = np.random.default_rng(0)
     >>> group = (rng.random(400) < 0.5).astype(float)
