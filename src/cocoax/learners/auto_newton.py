@@ -47,7 +47,7 @@ class AutoNewton(AbstractRetuned):
     """
 
     facts = Facts(
-        cost="2 gradients a leaf and scale",
+        cost="for each scale 2 gradients, and 1 for each leaf",
         guarantee="on boxes, no constants, no horizon, measured: see docs/models.md",
         cites=("cocoax", "derooij2014"),
     )

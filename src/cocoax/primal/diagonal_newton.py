@@ -60,7 +60,7 @@ class DiagonalNewton(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     facts = Facts(
-        cost="2 gradients a leaf",
+        cost="2 gradients, and 1 for each leaf",
         guarantee="on boxes, no constants, proven for losses without curvature, else measured",
         cites=("duchi2011", "cocoax"),
     )
