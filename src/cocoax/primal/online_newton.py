@@ -29,7 +29,7 @@ class _State(eqx.Module):
 
 
 class OnlineNewton(AbstractPrimal):
-    r"""One gradient, two LMOs and one projection a round, exp-concave losses, no bound on gradients and no horizon.
+    r"""One gradient and one projection in a metric a round, exp-concave losses, no bound on gradients and no horizon.
 
     $x_{t+1}=\Pi_X^{A_t}\left(x_t-\frac1{\gamma_t}A_t^{-1}\nabla_t\right),\qquad
     A_t=\varepsilon I+\sum_{s\le t}\nabla_s\nabla_s^\top$.
@@ -47,8 +47,8 @@ class OnlineNewton(AbstractPrimal):
     - `damping`: $\rho$. A larger one makes the first steps shorter.
     - `most`: how many steps a projection may take.
 
-    The projection in the metric $A_t$ is made by accelerated steps with `domain.project`, until its duality gap
-    $\delta_t$ is below $\frac{0.01}{\gamma_tt^2}$; so X needs `project` and at most 2,000 dimensions.
+    The projection in the metric $A_t$ is made by accelerated steps, each with `domain.project` and an LMO, until its
+    duality gap $\delta_t$ is below $\frac{0.01}{\gamma_tt^2}$; so X needs `project` and at most 2,000 dimensions.
 
     Proven, for $\alpha$-exp-concave losses, after every round: Regret $\le\frac\rho{2\gamma_1}+
     \frac1{2\gamma_t}\ln\frac{\det A_t}{\varepsilon^d}+\sum_s\gamma_s\delta_s=O\left((\frac1\alpha+M)\,d\ln t\right)$
@@ -65,7 +65,7 @@ class OnlineNewton(AbstractPrimal):
 
     deterministic: ClassVar[bool] = True
     facts = Facts(
-        cost="2 LMOs, some projections, d^3",
+        cost="3 LMOs, and 1 with a projection for each inner step; d^3",
         guarantee="d log T for exp-concave losses, after every round, proven",
         cites=("hazan2007",),
     )
