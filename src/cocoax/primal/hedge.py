@@ -13,8 +13,8 @@ from ..core.tree import ratio
 class Hedge(eqx.Module):
     r"""Shares $w\propto p\,e^{-\eta S}$ with $\eta=\ln d/\Delta$: S the sums of costs, $\Delta$ the mixability gap.
 
-    It needs no bound on the costs, and no horizon. The gap begins with half of the first round's `span` (0 in the
-    paper, which follows the leader at first, also where rounding alone sees one); before, shares are the prior's.
+    It needs no bound on the costs, and no horizon. Shares are the prior's until the first round, whose gap is half of
+    its `span`. (In the paper it is 0: shares then follow the leader, and rounding alone may decide who that is.)
     """
 
     prior: Float[Array, " d"]  # logarithms

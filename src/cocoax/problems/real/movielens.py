@@ -55,8 +55,8 @@ def ratings(
     numbered as they come.
 
     With a `limit`, $g_t(x)=\bar p_\text{known}-\bar p_\text{others}-\text{limit}$: the mean prediction for well-known
-    items may exceed that for the others by so much. Those are known that, up to the batch, had the most ratings, half
-    of all together.
+    items may exceed that for the others by so much. Well known are the items with the most ratings before the batch, as
+    many of them as have half of all ratings.
 
     **Arguments:**
 
@@ -138,7 +138,7 @@ def _as_they_come(names) -> np.ndarray:
 
 
 def _known(items, batch) -> np.ndarray:
-    """Whether an item was, before its batch, among those that had the most ratings, half of all together."""
+    """Whether an item was well known before its batch: one of those with the most ratings, which have half of all."""
     counts, known = np.zeros(items.max() + 1), np.zeros(len(items))
     for begin in range(0, len(items), batch):
         now = items[begin : begin + batch]
