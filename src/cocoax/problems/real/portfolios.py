@@ -22,7 +22,7 @@ from .recorded import RealInstance
 
 _TAIL = 0.05  # CVaR is the mean loss on the worst days, this part of all
 _THRESHOLD = 0.7  # of the limit on CVaR: about where the tail begins, if losses are as those of stocks
-LIMITS = {
+LIMITS: dict[str, dict[str, Any]] = {
     "nyse_o": {"volatility": 0.009, "cvar": 0.019, "turnover": 0.005},
     "sp500": {"volatility": 0.012, "cvar": 0.027, "turnover": 0.005},
 }
