@@ -35,7 +35,8 @@ class Capped(AbstractLearner):
     Proven, up to rounding, in every environment, however it answers: if $g_{t,i}(s)\le-m_i$ and $g_{t,i}\le G_i$ on
     the domain in every round, and the decisions are played, then $V_i\le b_i$ after every round, since $g_t$ is convex:
     $g_t((1-a)s+ax) \le aG-(1-a)m$. The learner is told what was played. Its own guarantees are not those of the
-    mixture: a tight limit costs regret.
+    mixture: a tight limit costs regret. With late feedback (`Session(pending=n)`) decisions that wait are not in V, so
+    this is not proven: each of up to n may add $G_i$. `Budgeted` sets aside what waits.
 
     With `Problem(request=True)` the values of g are known before the decision, so no bound is needed: a is the largest
     with $V_i + (1-a)g_{t,i}(s) + ag_{t,i}(x) \le b_i$. Where decisions must be vertices (`integral`), a is 0 or 1.
