@@ -290,6 +290,10 @@ REFUSED = {
         lambda: play(on=problem(loss=lambda x, r: r["price"] @ x)),
         "loss reads the field 'price', but a round has the fields 'cost', 'use'; add it, or correct its name",
     ),
+    "shapes that do not go together": (
+        lambda: play(on=problem(loss=lambda x, r: r["cost"][:2] @ x)),
+        "loss fails where x has the shape (3,) and a round {'cost': (3,), 'use': (3,)} (dot_general requires",
+    ),
     "a complex loss": (
         lambda: play(on=problem(loss=lambda x, r: 1j * (r["cost"] @ x))),
         "loss must return real numbers, got dtype complex",

@@ -240,3 +240,11 @@ def test_a_pole_at_the_decision_is_not_blamed_on_the_round():
         it.observe(1.0)
     it.observe(1.0, played=[0.01, 0.01])
     assert it.rounds == 2
+
+
+def test_a_first_round_without_a_field_of_the_loss_is_refused_as_every_bad_round():
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, r: r["price"] @ x)
+    with cx.Session(problem, cx.learners.Stay(), key=jax.random.key(0)) as it:
+        with pytest.raises(cx.SessionError, match="loss reads the field 'price', but a round has the fields 'cost'"):
+            it.observe({"cost": [1.0, 2.0]})
+        assert it.rounds == 0

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check, tree
 from ..domains.matrices.view import misuse
-from ..errors import ProblemError
+from ..errors import CocoaxError, ProblemError
 
 
 class WithPrevious(eqx.Module):
@@ -105,8 +106,10 @@ def call(function, name, *arguments) -> Any:
         if (sentence := _missing_field(name, arguments, error)) is None:
             raise
         raise ProblemError(sentence) from error
-    except (TypeError, AttributeError) as error:
-        if (sentence := misuse(name, arguments[0], error)) is None:
+    except CocoaxError:
+        raise
+    except (TypeError, AttributeError, ValueError) as error:
+        if (sentence := misuse(name, arguments[0], error) or _wrong_shapes(name, arguments, error)) is None:
             raise
         raise ProblemError(sentence) from error
 
@@ -119,6 +122,15 @@ def _missing_field(name, arguments, error) -> str | None:
         return None
     known = ", ".join(map(repr, fields[0]))
     return f"{name} reads the field {missing!r}, but a round has the fields {known}; add it, or correct its name"
+
+
+def _wrong_shapes(name, arguments, error) -> str | None:
+    """The sentence for arrays that do not go together; None if the error is another."""
+    reason = str(error).partition("\n")[0].rstrip(". ")
+    if "shape" not in reason or len(arguments) < 2:
+        return None
+    x, round = (str(jax.tree.map(jnp.shape, part))[:200] for part in arguments[:2])
+    return f"{name} fails where x has the shape {x} and a round {round} ({reason}); correct the rounds, or {name}"
 
 
 def as_array(answer, expected) -> Array:

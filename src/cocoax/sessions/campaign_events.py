@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..errors import CocoaxError
+from ..errors import CocoaxError, ProblemError, SessionError
 from . import blame
 from .arguments import LONGEST_NAME
 from .storage.database import Damaged
@@ -56,6 +56,8 @@ def of_users(call, failure):
     """Call users' functions; their errors become one sentence."""
     try:
         return call()
+    except ProblemError as error:  # a whole sentence already
+        raise SessionError(str(error)) from error
     except CocoaxError:
         raise
     except Exception as error:  # of any kind: users write the loss

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import CocoaxError, SessionError
+from ..errors import CocoaxError, ProblemError, SessionError
 from ..learners.base import Outcome
 from . import blame, outcomes, packing
 from .outcomes import LONGEST_REMARKS, Remarks
@@ -84,6 +84,8 @@ class LearnerCopies:
     def _decision_for(self, which, request):
         try:
             decision = self._decide(self._constants, self._with_reservations(which), request)
+        except ProblemError as error:  # a whole sentence already
+            raise SessionError(str(error)) from error
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
@@ -131,6 +133,8 @@ class LearnerCopies:
                 played = ticket.decision  # the state does not hold it, or learned from other rounds since then
         try:
             state, decision, numbers = self._step(self._constants, self.states[which], round, played)
+        except ProblemError as error:  # a whole sentence already
+            raise SessionError(str(error)) from error
         except CocoaxError:
             raise
         except Exception as error:  # of any kind: users write the loss
