@@ -73,6 +73,12 @@ def test_wrong_challengers_are_refused(folder, monkeypatch, text, parts):
     refused(run("race", "arena", "--challenger", text, "--out", folder / "out"), *parts)
 
 
+def test_options_and_files_of_other_kinds_are_refused(folder):
+    refused(run("race", "arena", "--allow-code", "--out", folder / "out"), "--allow-code is for TOML files")
+    (folder / "rounds.csv").write_text("a,b\n")
+    refused(run("race", folder / "rounds.csv", "--out", folder / "out"), "neither a .py nor a .toml file")
+
+
 def test_a_challenger_is_a_learner_or_a_primal(folder, monkeypatch):
     monkeypatch.chdir(folder)
     for text in ("mine.py:MomFW", "mine:momentum"):

@@ -54,4 +54,4 @@ def test_errors_say_what_would_be_right_and_never_suggest_what_was_typed():
 def test_theory_selects_names_with_commas():
     answer = run("theory", "--learners", "Algorithm 2 (PDMFW, ball), OCG", "--horizons", "1000")
     assert answer.status == 0 and answer.out.count("T^") == 4
-    refused(run("theory", "--learners", "OCGG"), "no method 'OCGG'")
+    refused(run("theory", "--learners", "OCGG"), "no method 'OCGG'; did you mean 'Algorithm 1 + OCG'?")

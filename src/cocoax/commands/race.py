@@ -45,6 +45,8 @@ def race(
     `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well; `race
     requests` does so with decisions that are taken after a request, `race arena-2026` with real data.
     """
+    if allow_code and file.suffix.lower() != ".toml":
+        raise LabError("--allow-code is for TOML files; leave it out")
     which = str(file)
     if which not in ("arena", "requests", "arena-2026"):
         options = Options(out or Path("out/race"), resume, quiet, workers, cluster)

@@ -32,6 +32,8 @@ def study_from(
     """
     if not path.is_file():
         raise LabError(f"there is no file {path}; give a Python or a TOML file that describes a study")
+    if path.suffix.lower() not in (".py", ".toml"):
+        raise LabError(f"{path} is neither a .py nor a .toml file; give one that describes a study")
     arguments = _DEFAULTS | (
         toml.study_arguments(path, allow_code) if path.suffix.lower() == ".toml" else _from_python(path)
     )

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import LabError
 
+_BETWEEN_WORDS = r"[\s(),;+]+"
+
 
 def closest(name: str, names: Iterable[str], what: str) -> str:
     """The name, if it is one of `names`; otherwise an error that suggests the nearest one."""
@@ -15,8 +17,14 @@ def closest(name: str, names: Iterable[str], what: str) -> str:
     by_lower_case = {other.lower(): other for other in names}
     near = [other for other in by_lower_case if name.lower() in other]
     near = near or difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.4)
+    near = near or _with_close_word(name.lower(), by_lower_case)
     hint = f"did you mean {by_lower_case[near[0]]!r}?" if near else f"known are {', '.join(map(repr, names))}"
     raise LabError(f"there is no {what} {name!r}; {hint}")
+
+
+def _with_close_word(name, names) -> list[str]:
+    words = {word: other for other in reversed(names) for word in re.split(_BETWEEN_WORDS, other)}
+    return [words[word] for word in difflib.get_close_matches(name, words, n=1)]
 
 
 def resolve(name: str, names: Iterable[str], what: str, classes: Mapping[str, str] | None = None) -> str:
@@ -30,7 +38,7 @@ def resolve(name: str, names: Iterable[str], what: str, classes: Mapping[str, st
     """
     names = list(names)
     same = [other for other in names if _plain(other) == _plain(name)]
-    having = [other for other in names if _plain(name) in map(_plain, re.split(r"[\s(),;+]+", other))]
+    having = [other for other in names if _plain(name) in map(_plain, re.split(_BETWEEN_WORDS, other))]
     ending = [other for other in having if _plain(other).endswith(f" {_plain(name)}")]
     of_class = [other for kind, other in (classes or {}).items() if _plain(kind) == _plain(name)]
     for found in ([name] if name in names else [], same, ending, of_class, having):

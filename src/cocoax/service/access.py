@@ -55,7 +55,8 @@ def tokens_from(file: Path | None, environment: Mapping[str, str] = os.environ) 
         try:
             lines = file.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise SessionError(f"the tokens in {file} cannot be read: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise SessionError(f"the tokens in {file} cannot be read: {reason}; give another file") from None
         rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
         if not rows or any(len(row) != 2 for row in rows):
             raise SessionError(f"{file} must have lines with a role and a token, for example: read 9hQ2...")
