@@ -58,7 +58,7 @@ class Journal:
         self.path = path
         self._forgotten = 0  # rounds up to this event were dropped
         self._position = _Position()
-        if path is not None and path.is_dir():
+        if path is not None and os.path.isdir(path):  # False, too, where the name is too long
             raise SessionError(f"{path} is a folder; give the path of a file in it")
         try:
             if path is not None and not salvage:
