@@ -18,7 +18,7 @@ from .tuning import SEEDS as TUNING_SEEDS
 from .tuning import TOLERANCE
 
 HORIZON = 2000
-FIRST_SEED = 5000  # of the reported seeds; nothing was chosen by looking at them
+FIRST_SEED = 5000  # of the reported seeds; docs/requests.md says what was chosen after a look at them
 _of = functools.partial
 
 REQUESTS: dict[str, Callable] = {
