@@ -59,6 +59,18 @@ def test_unknown_sections_and_quick_figures_in_the_docs_are_refused():
     assert "leave out --write-docs" in run("--quick", "--write-docs").stderr
 
 
+def test_real_tables_print_the_rows_of_the_page(module, capsys):
+    """The one of shipped data; the others are printed by the same lines."""
+    real = module("benchmarks.real")
+    real.main(["charging"])
+    page = (ROOT / "docs" / "real_data.md").read_text()
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(table) == 3 and all(line in page for line in table)
+    with pytest.raises(SystemExit):
+        real.main(["cars"])
+    assert "there is no table 'cars'; there are portfolios, telecom" in capsys.readouterr().err
+
+
 def some_result(rows, name="rounds"):
     made = {"command": "python -m benchmarks", "date": "2026-01-02", "versions": {"jax": "1.2.3"}, "sources": "abc"}
     return {"device": "cpu", "sections": {name: {**made, "machine": "2 cores", "about": "About.", "rows": rows}}}
