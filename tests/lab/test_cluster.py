@@ -68,6 +68,12 @@ def test_workers_play_and_draw_what_one_process_does(client, alone, tmp_path):
     assert left == {("free", "OCG")}  # which has no constants: for one process all others are played, too
 
 
+def test_large_data_travel_once_and_without_a_warning(client):
+    pool, data = pools.Dask(client), bytes(11_000_000)  # Dask warns of 10 MB
+    shared = pool.share(data)
+    assert [pool.call(len, shared).result() for _ in range(2)] == 2 * [len(data)]
+
+
 def test_only_the_loopback_interface_listens(client):
     workers = client.run(os.getpid)
     assert len(workers) == 3

@@ -66,9 +66,10 @@ def write_report(
     pool, addresses = pool_of(client, executor), _addresses(study.sources)
     data, by_problem = _data(study, slopes or {})
     learners, groups = learner_facts(study.learners), groups or {}
+    shared = {name: pool.share(of_problem) for name, of_problem in by_problem.items()}
     figures = {
-        (addresses[name], kind): pool.call(_images, of_problem, kind)
-        for name, of_problem in by_problem.items()
+        (addresses[name], kind): pool.call(_images, shared[name], kind)
+        for name in by_problem
         for kind in KINDS
     }
     writing = [
@@ -77,7 +78,7 @@ def write_report(
             name,
             addresses[name],
             _about(study, name, of_problem, descriptions or {}),
-            of_problem,
+            shared[name],
             [one.name for one in learners if one.is_marked(name)],
             groups,
         )

@@ -25,6 +25,11 @@ _SHARED = (  # settings of JAX that workers take over
     "jax_compilation_cache_dir",
     "jax_persistent_cache_min_compile_time_secs",
 )
+_FASTER = {  # by default Dask gives memory back after every batch, and looks 100 times a second at what workers do
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,  # what glibc itself adapts to
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+    "distributed.worker.profile.enabled": False,
+}
 
 
 @contextlib.contextmanager
@@ -106,6 +111,7 @@ def _connected(stack, address):
 
 def _local(stack, options, folder):
     """Processes of one thread each, which listen on the loopback interface alone."""
+    import dask
     from distributed import Client, Nanny, Scheduler, SpecCluster
     from distributed.system import MEMORY_LIMIT
 
@@ -115,7 +121,9 @@ def _local(stack, options, folder):
     workers = {i: {"cls": Nanny, "options": common | own} for i, own in enumerate(options)}
     scheduler = {"host": _LOOPBACK, "port": 0, "dashboard": True, "dashboard_address": f"{_LOOPBACK}:0"}
     quiet: Any = logging.ERROR
-    cluster = stack.enter_context(SpecCluster(workers, {"cls": Scheduler, "options": scheduler}, silence_logs=quiet))
+    with dask.config.set(_FASTER):
+        cluster = SpecCluster(workers, {"cls": Scheduler, "options": scheduler}, silence_logs=quiet)
+    stack.enter_context(cluster)
     return stack.enter_context(Client(cluster, set_as_default=False))
 
 

@@ -88,6 +88,10 @@ class Here:
         future.set_result(function(*arguments))
         return future
 
+    def share(self, data: Any) -> Any:
+        """What stands for data in several calls; it travels once."""
+        return data
+
     def gone(self) -> list[str]:
         """Names of workers that went away since the last call."""
         return []
@@ -132,11 +136,8 @@ class Executor(Here):
         if bench not in self._sent:
             from .pickling import pickled  # which an executor needs, and this process alone does not
 
-            self._sent[bench] = self._send(pickled(bench))
+            self._sent[bench] = self.share(pickled(bench))
         return self._sent[bench]
-
-    def _send(self, problem: bytes) -> Any:
-        return problem
 
     def _expects(self, what):
         """Comparators are found on the CPU, so any worker may do that."""
@@ -201,6 +202,13 @@ class Dask(Executor):
         first = {"workers": self._others, "allow_other_workers": True} if self.facts else {}
         return self._client.submit(function, *arguments, pure=False, **first)
 
+    def share(self, data):
+        """To the scheduler, once; workers pass it on."""
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # Dask warns from 10 MB on
+            return self._client.submit(_same, data, key=f"shared-{uuid.uuid4().hex}")
+
     def gone(self):
         try:
             now = self._client.scheduler_info()["workers"]
@@ -226,9 +234,9 @@ class Dask(Executor):
         if futures and self._client.status == "running":
             self._client.cancel(list(futures), force=True)
 
-    def _send(self, problem):
-        """To the scheduler, once; workers pass it on."""
-        return self._client.submit(bytes, problem, key=f"problem-{uuid.uuid4().hex}")
+
+def _same(data):
+    return data
 
 
 def _pickled(argument):
