@@ -67,11 +67,7 @@ def write_report(
     data, by_problem = _data(study, slopes or {})
     learners, groups = learner_facts(study.learners), groups or {}
     shared = {name: pool.share(of_problem) for name, of_problem in by_problem.items()}
-    figures = {
-        (addresses[name], kind): pool.call(_images, shared[name], kind)
-        for name in by_problem
-        for kind in KINDS
-    }
+    figures = {(addresses[name], kind): pool.call(_images, shared[name], kind) for name in by_problem for kind in KINDS}
     writing = [
         pool.call(
             section,

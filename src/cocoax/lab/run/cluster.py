@@ -111,7 +111,7 @@ def _connected(stack, address):
 
 def _local(stack, options, folder):
     """Processes of one thread each, which listen on the loopback interface alone."""
-    import dask
+    from dask import config
     from distributed import Client, Nanny, Scheduler, SpecCluster
     from distributed.system import MEMORY_LIMIT
 
@@ -121,7 +121,7 @@ def _local(stack, options, folder):
     workers = {i: {"cls": Nanny, "options": common | own} for i, own in enumerate(options)}
     scheduler = {"host": _LOOPBACK, "port": 0, "dashboard": True, "dashboard_address": f"{_LOOPBACK}:0"}
     quiet: Any = logging.ERROR
-    with dask.config.set(_FASTER):
+    with config.set(_FASTER):
         cluster = SpecCluster(workers, {"cls": Scheduler, "options": scheduler}, silence_logs=quiet)
     stack.enter_context(cluster)
     return stack.enter_context(Client(cluster, set_as_default=False))

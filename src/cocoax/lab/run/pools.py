@@ -204,9 +204,9 @@ class Dask(Executor):
 
     def share(self, data):
         """To the scheduler, once; workers pass it on."""
-        import dask
+        from dask import config
 
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # Dask warns from 10 MB on
+        with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # Dask warns from 10 MB on
             return self._client.submit(_same, data, key=f"shared-{uuid.uuid4().hex}")
 
     def gone(self):
