@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.scripts import names_in
 from ..errors import SessionError
 from ..sessions.fleet import Fleet
 from .access import Tokens, is_loopback
 from .app import service
+from .connections import Protocol
 from .sessions import Sessions
 
-_IDLE, _FIRST, _STOPPING = 30, 10, 20  # seconds: kept connections, first headers, answers that wait when it stops
-_CONNECTIONS = 1024
+_IDLE, _STOPPING = 30, 20  # seconds: kept connections, answers that wait when it stops
 
 
 def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
@@ -31,7 +30,8 @@ def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
         with _listening(host, port) as listener:
             _log_as_json()
             app = service(fleet, tokens, **limits)
-            address = "http://{}:{}".format(*listener.getsockname()[:2])
+            host, port = listener.getsockname()[:2]
+            address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             print(f"cocoax: {len(fleet)} campaign{'s' * (len(fleet) != 1)} at {address}", flush=True)
             uvicorn.Server(_config(app)).run(sockets=[listener])
 
@@ -60,48 +60,16 @@ def _listening(host, port) -> socket.socket:
 def _config(app) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=_Protocol,
+        http=Protocol,
         ws="none",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        limit_concurrency=_CONNECTIONS,
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_STOPPING,
     )
-
-
-class _Protocol(HttpToolsProtocol):
-    """uvicorn's protocol with a deadline for headers: without one, it waits for slow clients for ever."""
-
-    _deadline: Any = None
-
-    def connection_made(self, transport):
-        super().connection_made(transport)
-        self._wait()
-
-    def on_message_begin(self):
-        super().on_message_begin()
-        self._wait()
-
-    def on_headers_complete(self):
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc):
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait(self):
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(_FIRST, self.transport.close)
-
-    def _stop_waiting(self):
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
 
 class _Json(logging.Formatter):

@@ -1,0 +1,111 @@
+"""Clients that send or read slowly are cut off, and others are served meanwhile."""
+
+import contextlib
+import json
+import socket
+import threading
+import time
+
+import pytest
+import uvicorn
+
+from cocoax.service import connections
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = 1 << 23  # bytes: more than the system takes from a program that nobody listens to
+
+
+async def app(scope, receive, send):
+    """Answers without waiting for the body; /large with a large answer."""
+    body = b"x" * (LARGE if scope["path"] == "/large" else 3)
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@contextlib.contextmanager
+def served(**options):
+    """The address of a server in a thread of this process."""
+    config = uvicorn.Config(app, http=connections.Protocol, lifespan="off", log_config=None, **options)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield listener.getsockname()
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def read(client):
+    """All that comes until the other side ends the connection."""
+    parts = []
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(1 << 16):
+            parts.append(part)
+    return b"".join(parts)
+
+
+SLOW = {
+    "nothing": [],
+    "half of the headers": [b"GET / HTTP/1.1\r\nHos"],
+    "headers again": [GET, b"GET / HTTP/1.1\r\nHos"],
+    "line ends": [GET, b"\r\n"],
+    "half of a body that was refused": [b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n", b"x"],
+}
+
+
+@pytest.mark.parametrize("said", SLOW)
+def test_a_client_that_stops_sending_is_cut_off(monkeypatch, said):
+    monkeypatch.setattr(connections, "_SECONDS", 0.2)
+    with served(timeout_keep_alive=60) as address, socket.create_connection(address, timeout=10) as slow:
+        for part in SLOW[said]:
+            slow.sendall(part)
+            time.sleep(0.05)
+        answered = read(slow)  # a timeout of the socket's would be an error
+        assert answered.count(b"200 OK") == (bool(SLOW[said]) and said != "half of the headers")
+
+
+def test_a_client_that_sends_without_a_pause_is_cut_off_too(monkeypatch):
+    """Each byte ends uvicorn's own deadline."""
+    monkeypatch.setattr(connections, "_SECONDS", 0.3)
+    began = time.monotonic()
+    with served(timeout_keep_alive=60) as address, socket.create_connection(address, timeout=10) as slow:
+        slow.sendall(SLOW["half of a body that was refused"][0])
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() < began + 10:
+                slow.sendall(b"x")
+                time.sleep(0.15)
+        assert time.monotonic() < began + 5
+
+
+def test_a_client_that_does_not_read_is_cut_off_and_one_that_reads_is_not(monkeypatch):
+    monkeypatch.setattr(connections, "_SECONDS", 0.3)
+    large = GET.replace(b"/ HTTP", b"/large HTTP")
+    with served() as address, socket.create_connection(address, timeout=10) as deaf:
+        deaf.sendall(large)
+        with socket.create_connection(address, timeout=10) as other:
+            other.sendall(large.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            whole, part = 0, b"x"
+            while part:
+                part = other.recv(1 << 17)
+                whole += len(part)
+                time.sleep(0.01)  # 0.6 s for all of it, in pieces
+        assert whole > LARGE
+        assert len(read(deaf)) < LARGE
+
+
+def test_too_many_connections_and_other_protocols_get_a_sentence(monkeypatch):
+    monkeypatch.setattr(connections, "_MOST", 2)
+    with served() as address, contextlib.ExitStack() as stack:
+        kept = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(2)]
+        for one in kept:
+            one.sendall(GET)
+            assert one.recv(1 << 12).startswith(b"HTTP/1.1 200")
+        with socket.create_connection(address, timeout=10) as late:
+            head, _, body = read(late).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503") and "2 connections" in json.loads(body)["error"]
+        kept[0].sendall(b"\x16\x03\x01 as TLS begins\r\n\r\n")
+        head, _, body = read(kept[0]).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400") and "not HTTP" in json.loads(body)["error"]
