@@ -119,6 +119,22 @@ def test_a_bad_round_refuses_its_own_request_alone():
         ]
 
 
+def test_one_bad_round_does_not_make_all_others_wait_for_the_disk(monkeypatch):
+    async def play(client):
+        rounds = [tools.a_round(i) for i in range(64)]
+        rounds[17]["value"][1] = float("inf")
+        bodies = [json.dumps({"name": f"c{i}", "rounds": each, "at": 0}) for i, each in enumerate(rounds)]
+        return await tools.at_once(
+            client, [client.http.post("/observe", content=body, headers=JSON) for body in bodies]
+        )
+
+    with tools.fleet() as it:
+        sizes = counted(it, monkeypatch)
+        answers = tools.asked(play, it)
+        assert [answer.status_code for answer in answers] == [422 if i == 17 else 200 for i in range(64)]
+        assert sizes == [64, 32, 16, 16, 8, 4, 2, 1, 1, 2, 4, 8, 32]  # halves; those without the bad one count
+
+
 def test_a_round_counts_once_however_often_it_is_sent():
     async def play(client):
         rounds = tools.stacked(range(2))
@@ -368,6 +384,28 @@ def test_metrics_say_what_the_fleet_says(known):
     assert figures["cocoax_refused_total", "422"] == figures["cocoax_requests_total", "decide", "422"] == 1
     assert figures["cocoax_served_total", "decide"] == 2
     assert figures["cocoax_request_seconds_count", "decide"] == 2
+
+
+def test_a_path_that_is_a_star_is_refused_as_others_are(known):
+    """As OPTIONS * of a proxy, which httpx cannot send."""
+
+    async def play(client):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        for method in ("GET", "OPTIONS"):
+            scope = {"type": "http", "method": method, "path": "*", "headers": headers, "query_string": b""}
+            await client.app(scope, _nothing, send)
+        return [message["status"] for message in sent if message["type"] == "http.response.start"]
+
+    assert tools.asked(play, known) == [404, 404]
+
+
+async def _nothing():
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def test_openapi_describes_every_call(known):

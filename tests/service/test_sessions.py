@@ -108,6 +108,30 @@ def test_a_client_that_asks_too_often_waits():
     tools.asked(play, rate=10.0)
 
 
+def test_a_client_is_not_another_one_because_it_writes_its_header_otherwise():
+    async def play(client):
+        token = tools.TOKENS["read"]
+        for number in range(6):
+            header = {"authorization": ("bearer", "Bearer", "BEARER")[number % 3] + " " * (1 + number) + token}
+            answer = await client.http.get("/summary", headers=header)
+            assert answer.status_code == (200 if number < 2 else 429)
+
+    async def without_tokens(client):
+        answers = [await client.http.get("/summary", headers={"authorization": f"Bearer {i}"}) for i in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
+
+    tools.asked(play, tokens=tools.TOKENS, rate=1.0)
+    tools.asked(without_tokens, rate=1.0)
+
+
+def test_less_than_one_request_a_second_can_be_allowed():
+    async def play(client):
+        assert (await client.get("/summary")).status_code == 200
+        assert (await client.get("/summary")).status_code == 429
+
+    tools.asked(play, rate=0.01)
+
+
 def test_wrong_tokens_are_slowed_down_and_right_ones_are_not():
     async def play(client):
         header = {"authorization": "Bearer " + "x" * 20}

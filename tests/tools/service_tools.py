@@ -49,7 +49,7 @@ class Client:
     def __init__(self, app, **headers):
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
-        self.batcher = app.app.state.batcher
+        self.app, self.batcher = app, app.app.state.batcher
 
     async def post(self, path, **content):
         return await self.http.post(path, json=content)

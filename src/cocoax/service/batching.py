@@ -39,7 +39,8 @@ class Batcher:
     """A queue, and the one thread that calls the fleet.
 
     Calls of one campaign are served in the order in which they came, each in a batch of its own. If a batch is refused,
-    its calls are tried one by one: a bad round refuses its own request alone.
+    each half of it is tried again, and so on: a bad round refuses its own request alone, and the others wait for the
+    disk a few times.
     """
 
     def __init__(
@@ -113,6 +114,9 @@ class Batcher:
         """The calls of the next batch: the oldest ones, but one for a campaign."""
         taken, left, busy, size = [], [], set(), 0
         for call in self._queue:
+            if size >= self._largest:  # nothing fits any more: names of thousands of calls are not looked at
+                left.append(call)
+                continue
             names = set(call.names)
             if busy.isdisjoint(names) and (not taken or size + len(names) <= self._largest):
                 taken.append(call)
@@ -138,7 +142,8 @@ class Batcher:
             answers = self._together(calls)
         except Exception as error:
             if len(calls) > 1:  # nothing counts twice, for every round has its number now
-                return [answer for call in calls for answer in self._serve([call])]
+                half = len(calls) // 2
+                return [*self._serve(calls[:half]), *self._serve(calls[half:])]
             if isinstance(error, StorageError):
                 self.failure = error
             if not isinstance(error, SessionError | Refused):

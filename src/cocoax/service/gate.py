@@ -34,7 +34,7 @@ class Gate:
     ):
         self.app, self._calls, self._tokens, self._metrics = app, calls, tokens, metrics
         self._largest, self._seconds, self._log_all = largest_body, seconds, log_all
-        self._rate = None if rate is None else RateLimit(rate, 2 * rate)
+        self._rate = None if rate is None else RateLimit(rate, max(1, 2 * rate))
         self._guesses = RateLimit(_GUESSES, 10 * _GUESSES)
 
     async def __call__(self, scope, receive, send):
@@ -80,13 +80,13 @@ class Gate:
     def _check_client(self, scope, authorization: bytes | None):
         address = (scope.get("client") or ("",))[0]
         try:
-            self._tokens.check(role_of(scope["method"], scope["path"]), authorization)
+            token = self._tokens.check(role_of(scope["method"], scope["path"]), authorization)
         except Refused as refusal:
             if refusal.status == 401:
                 self._guesses.check(address, "too many wrong tokens; ask again later")
             raise
         if self._rate is not None and scope["path"] not in PUBLIC:
-            self._rate.check((address, authorization), "this client asks too often; ask again later")
+            self._rate.check((address, token), "this client asks too often; ask again later")
 
     async def _body(self, headers, receive) -> bytes:
         """The whole body, if it is JSON of a fair size that comes in time."""
@@ -95,7 +95,7 @@ class Gate:
         said = headers.get(b"content-length", b"0")
         if not said.isdigit() or int(said) > self._largest:
             raise Refused(413, f"a body may have {self._largest} bytes; give the campaigns in parts")
-        body = b""
+        body = bytearray()
         try:
             async with asyncio.timeout(self._seconds):
                 while True:
@@ -106,7 +106,7 @@ class Gate:
                     if len(body) > self._largest:
                         raise Refused(413, f"a body may have {self._largest} bytes; give the campaigns in parts")
                     if not message.get("more_body"):
-                        return body
+                        return bytes(body)
         except TimeoutError:
             raise Refused(408, f"the body did not come within {self._seconds:g} seconds") from None
 

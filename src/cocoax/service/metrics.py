@@ -42,7 +42,7 @@ class Metrics:
 
     def asked(self, path: str, status: int, seconds: float):
         """A request was answered."""
-        first = path.split("/", 2)[1]
+        first = path.removeprefix("/").partition("/")[0]  # a path may also be *
         name = first if first in _PATHS else "other"
         self._requests.labels(name).observe(seconds)
         self._statuses.labels(name, str(status)).inc()
