@@ -1,4 +1,4 @@
-"""Bounds and alarms of campaigns are those of sessions."""
+"""Bounds and alarms of campaigns are those of sessions; a past can be read while others play."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import cocoax as cx
+from cocoax.sessions import fleet_views
 from cocoax.sessions.fleet_totals import FleetTotals
+from cocoax.sessions.storage import journal
 from cocoax.sessions.totals import RunningTotals
 
 
@@ -55,3 +57,30 @@ def test_totals_and_alarms_are_those_of_a_session():
         assert tuple(fleet.columns["shape"][row]) == one._blocks
         np.testing.assert_allclose(fleet.columns["means"][row], one._means, rtol=1e-12)
     assert (3, True) in told and (0, True) not in told and (1, True) not in told
+
+
+def test_a_past_that_is_read_keeps_nobody_waiting(tmp_path, monkeypatch):
+    """A service reads histories of hours while others observe: each waits for a moment only."""
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: r["a"] * x[0])
+    monkeypatch.setattr(journal, "_MOMENT", 0.0)  # one event at a time
+    with cx.Fleet(problem, cx.learners.DPP(), tmp_path / "fleet", key=jax.random.key(0), horizon=99) as it:
+
+        def observe():
+            it.observe(["a", "b"], {"a": np.ones(2)})
+
+        for _ in range(5):
+            observe()
+        before = it.history("a")
+        rounds_of = fleet_views.rounds_of
+
+        def with_calls_between(name, row, events, *rest):
+            return rounds_of(name, row, (event for event in events if observe() is None), *rest)
+
+        monkeypatch.setattr(fleet_views, "rounds_of", with_calls_between)
+        assert it.history("a").tobytes() == before.tobytes() and it.rounds(["a"]) == 5 + 6  # one began both
+        monkeypatch.setattr(
+            fleet_views, "rounds_of", lambda *arguments: [it.forget() for _ in arguments[2] if observe() is None]
+        )
+        it.forget()
+        with pytest.raises(cx.SessionError, match="forgotten while they were read; ask again"):
+            it.history("a")

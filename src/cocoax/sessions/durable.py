@@ -1,8 +1,9 @@
 """The state of a session and its journal: an event counts when it is on disk."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import SessionError, StorageError
 from . import packing, transfer
@@ -174,11 +175,17 @@ class DurableState(Generic[Learners]):
         """Every observed round from the first on."""
         return (event for event in self.past() if event.kind == OBSERVED)
 
-    def past(self) -> Iterator[Event]:
-        """Every event from the first on."""
-        self.check_usable()
+    def past(self, alone: Callable[[], Any] = contextlib.nullcontext) -> Iterator[Event]:
+        """Every event so far, from the first on. Other calls may come between, if `alone` is how they are kept out."""
+
+        @contextlib.contextmanager
+        def turn():
+            with alone():
+                self.check_usable()
+                yield
+
         try:
-            yield from self._journal.past(self.copies.largest_field(self.schema))
+            yield from self._journal.past(self.copies.largest_field(self.schema), turn)
         except Damaged as damage:
             raise SessionError(f"{self.path} is damaged at {damage}; {self.copies.remedy}") from None
 

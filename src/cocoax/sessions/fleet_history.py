@@ -4,23 +4,19 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import jax
 import numpy as np
 
-from ..games.game import Game
 from . import packing
 from .campaign_events import BEGAN, ENDED
-from .campaigns import Campaigns
-from .history import stacked_game
 from .schema import RoundSchema
 from .storage.events import OBSERVED, Event
 
 
-def game_of(
-    name: str, events: Iterable[Event], campaigns: Campaigns, schema: RoundSchema | None, keep_rounds: bool
-) -> Game:
-    """The observed rounds of a campaign since it last began, with their numbers in float64."""
-    outcomes, data, row = [], [], campaigns.rows[name]  # until an event says another: the first may be forgotten
+def rounds_of(
+    name: str, row: int | None, events: Iterable[Event], schema: RoundSchema | None, keep_rounds: bool
+) -> tuple[list[np.ndarray], list | None]:
+    """(outcomes, rounds) of a campaign since it last began. `row` is its own until an event says another."""
+    outcomes, data = [], []
     for event in events:
         if event.kind in (BEGAN, ENDED):
             row, began = _row_after(event, name, row)
@@ -32,8 +28,7 @@ def game_of(
                 outcomes.append(np.frombuffer(event.outcome or b"").reshape(count, -1)[place])
                 if keep_rounds:
                     data.append(_one(schema, (event.round or b"")[4 * count :], count, place))
-    decision = jax.tree.map(lambda x: x[0], campaigns.decisions(np.array([campaigns.rows[name]])))
-    return stacked_game(campaigns.problem, outcomes, data if keep_rounds else None, decision)
+    return outcomes, data if keep_rounds else None
 
 
 def _row_after(event: Event, name: str, row: int | None) -> tuple[int | None, bool]:

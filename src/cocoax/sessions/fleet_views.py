@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -14,8 +15,8 @@ from .arguments import checked_campaign
 from .campaign_events import MOST
 from .campaigns import Campaigns
 from .fleet_certificates import bounds_of, certificate_of
-from .fleet_history import game_of
-from .history import regret_of, rows_of
+from .fleet_history import rounds_of
+from .history import regret_of, rows_of, stacked_game
 from .standing import alarm_for
 from .stored import Stored
 
@@ -85,8 +86,11 @@ class FleetViews(Stored):
     def game(self, name: str, *, keep_rounds: bool = False) -> Game:
         """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""
         with self._guard.alone(self):
-            self._known([checked_campaign(name)])
-            return game_of(name, self._durable.past(), self._campaigns, self._durable.schema, keep_rounds)
+            row = self._known([checked_campaign(name)])
+            decision = jax.tree.map(lambda leaf: leaf[0], self._campaigns.decisions(row))
+        events = self._durable.past(lambda: self._guard.alone(self))  # other calls need not wait for all of it
+        outcomes, data = rounds_of(name, int(row[0]), events, self._durable.schema, keep_rounds)
+        return stacked_game(self._campaigns.problem, outcomes, data, decision)
 
     def history(self, name: str) -> np.ndarray:
         """One row a round of this campaign, as `Session.history`."""

@@ -1,7 +1,9 @@
 """The events of a session, as rows of a database that are chained by checksums."""
 
+import contextlib
 import json
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 from .database import Damaged, Database, Statement, checksum
@@ -29,7 +31,7 @@ def insertions(events: Iterable[Event], last: int, chain: bytes) -> tuple[list[S
     return statements, chain
 
 
-def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> Iterator[tuple[int, bytes, Event]]:
+def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> Generator[tuple[int, bytes, Event]]:
     """Yield (number, checksum, event) after number `last`, each checked; no field may be longer than `size`."""
     query = (
         "SELECT number, kind, ticket, round, played, outcome, contents, chain FROM events WHERE number > ? "
@@ -46,6 +48,17 @@ def read(database: Database, size: int, last: int = 0, chain: bytes = b"") -> It
             raise Damaged(f"event {last + 1}")
         last, chain = number, link
         yield number, link, event
+
+
+def read_some(database: Database, size: int, last: int, chain: bytes, seconds: float) -> list[tuple[int, bytes, Event]]:
+    """The events after number `last` that are read within so many seconds, and one at least if there are any."""
+    until, some = time.monotonic() + seconds, []
+    with contextlib.closing(read(database, size, last, chain)) as rows:
+        for row in rows:
+            some.append(row)
+            if time.monotonic() > until:
+                break
+    return some
 
 
 def _or_too_long(rows, last):

@@ -9,20 +9,21 @@ import contextlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.files import has_bytes, identity, links, sync_folder
-from ...errors import SessionError
+from ...errors import ConflictError, SessionError
 from . import facts as stored_facts
 from . import snapshots
 from .acknowledged import AcknowledgedCounter
 from .database import Damaged, Database
-from .events import Event, insertions
+from .events import Event, insertions, read_some
 from .events import read as read_events
 
 DROPPED = "dropped"  # the fact that says which events were dropped
+_MOMENT = 0.01  # seconds that others wait while the past is read
 _BATCH = 256  # events that a session in memory stores in one transaction
 _SCHEMA = {
     "facts": "CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT, checksum BLOB)",
@@ -184,15 +185,24 @@ class Journal:
             self._position = _Position(number, chain)
             yield event
 
-    def past(self, size: int) -> Iterator[Event]:
-        """Every event that was not dropped, from the first on, all checked."""
-        self._store_waiting()
-        last, chain = self.dropped()
-        for number, _, event in read_events(self._database, size, last, chain):
-            last = number
-            yield event
-        if last != self.last:
-            raise Damaged(f"event {last + 1}")
+    def past(self, size: int, turn: Callable[[], Any] = contextlib.nullcontext) -> Iterator[Event]:
+        """Every event so far that was not dropped, from the first on, all checked.
+
+        The file is read inside `with turn()`, for a moment each time: others may use the journal between two of them.
+        """
+        with turn():
+            self._store_waiting()
+            (last, chain), end = self.dropped(), self.last
+        while last < end:
+            with turn():
+                if self.dropped()[0] > last:
+                    raise ConflictError("rounds were forgotten while they were read; ask again")
+                piece = read_some(self._database, size, last, chain, _MOMENT)
+            if not piece:
+                raise Damaged(f"event {last + 1}")
+            for number, link, event in piece[: end - last]:
+                yield event
+                last, chain = number, link
 
     def last_of(self, ticket: str) -> str | None:
         """What happened last to a ticket, if it was ever given."""
