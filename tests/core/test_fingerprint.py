@@ -1,5 +1,6 @@
 """What a function reaches belongs to its fingerprint, however it reaches it."""
 
+import logging
 import sys
 import types
 
@@ -28,9 +29,21 @@ REACHED = {
     "a class": "from own import inner\ndef f(x): return inner.Rates.LIST[0] * x",
     "a dict of a class": "from own import inner\ndef f(x): return inner.Rates.DICT['rate'] * x",
     "an array of a class": "from own import inner\ndef f(x): return inner.Rates.ARRAY * x",
+    "a class above": "from own import inner\nclass Mine(inner.Above): pass\ndef f(x): return Mine.BELOW * x",
+    "a class of classes": "from own import inner\ndef f(x): return inner.Made.BELOW * x",
+    "an object of a class": "from own import inner\ndef f(x): return inner.Holder.PART.value * x",
+    "a partial of a class": "from own import inner\ndef f(x): return inner.Partial.PART(x)",
+    "a decimal of a class": "from own import inner\ndef f(x): return float(inner.Exact.PART) * x",
+    "a domain of a class": "from own import inner\ndef f(x): return inner.Bounded.PART.project(x)",
+    "a default of a dict": "from own import inner\ndef f(x): return inner.LACKING['a'] * x",
+    "an attribute of a function": "from own import inner\ndef f(x): return f.part * x\nf.part = inner.Exact.PART",
 }
 INNER = """
+import collections
+import decimal
+import functools
 import jax.numpy as jnp
+import cocoax as cx
 RATE = {rate}
 OTHER = {other}
 def scaled(x): return RATE * x
@@ -39,6 +52,22 @@ class Rates:
     DICT = {{"rate": {rate}}}
     ARRAY = jnp.asarray({rate})
     NAME = "rates"
+class Above:
+    BELOW = {rate}
+class Maker(type):
+    BELOW = {rate}
+class Made(metaclass=Maker): pass
+class Part:
+    def __init__(self): self.value = {rate}
+class Holder:
+    PART = Part()
+class Partial:
+    PART = functools.partial(max, {rate})
+class Exact:
+    PART = decimal.Decimal({rate})
+class Bounded:
+    PART = cx.domains.Box([0.0], [{rate}])
+LACKING = collections.defaultdict(lambda: {rate})
 """
 
 
@@ -63,7 +92,7 @@ def of(monkeypatch):
         for module in (own, deep, inner):
             monkeypatch.setitem(sys.modules, module.__name__, module)
         user = _module("user", text)
-        return [fingerprint(user.f, code=code) for code in (True, False)]
+        return [fingerprint(user.f, code=code, names=names) for code in (True, False) for names in (True, False)]
 
     return fingerprint_of
 
@@ -79,6 +108,21 @@ def test_a_constant_belongs_to_the_function_that_reaches_it(of, way):
 @pytest.mark.parametrize("way", ["a module", "a package", "getattr", "a module inside"])
 def test_what_is_not_reached_does_not_matter(of, way):
     assert of(REACHED[way], 0.5, other=0.0) == of(REACHED[way], 0.5, other=1.0)
+
+
+def test_what_is_never_the_same_twice_does_not_matter(of):
+    """A logger holds all loggers; locks, and objects in a circle, cannot be hashed."""
+    text = """
+import logging, threading
+class Circle: pass
+class Mine:
+    RATE, log, lock, circle = 2, logging.getLogger("mine"), threading.Lock(), Circle()
+Mine.circle.me = Mine.circle
+def f(x): return Mine.RATE * x
+"""
+    before = of(text, 0.5)
+    logging.getLogger("another, which was not there before")
+    assert of(text, 0.5) == before != of(text.replace("= 2,", "= 3,"), 0.5)
 
 
 def test_a_session_tells_the_ways_to_draw_random_numbers(tmp_path):

@@ -1,7 +1,9 @@
 """A hash of objects by their numbers, structure and code: the key of stored results."""
 
+import collections
 import functools
 import hashlib
+import logging
 import types
 from typing import Any, NamedTuple
 
@@ -55,7 +57,8 @@ def _feed(digest, part, seen, how):
             array = np.asarray(part)
             digest.update(f"array {array.dtype} {array.shape};".encode() + array.tobytes())
         case dict():
-            feed("dict", *(item for key in sorted(part, key=repr) for item in (key, part[key])))
+            factory = [part.default_factory] if isinstance(part, collections.defaultdict) else []
+            feed("dict", *(item for key in sorted(part, key=repr) for item in (key, part[key])), *factory)
         case types.CodeType() | NamelessCode():
             feed("code", part.co_code if how.code else b"", part.co_names, part.co_varnames, part.co_consts)
         case list() | tuple() | range() | set() | frozenset():
@@ -65,10 +68,11 @@ def _feed(digest, part, seen, how):
             feed("closure", *cells(part))
         case types.FunctionType():
             defaults, used = (part.__defaults__, part.__kwdefaults__), referred(part)
+            more = [own] if (own := _own(part, seen, how)) else []
             if how.names:
-                feed(f"function {part.__qualname__}", part.__code__, *defaults, cells(part), used)
+                feed(f"function {part.__qualname__}", part.__code__, *defaults, cells(part), used, *more)
             else:
-                feed("function", nameless_code(part.__code__, used), *defaults, cells(part), nameless(used))
+                feed("function", nameless_code(part.__code__, used), *defaults, cells(part), nameless(used), *more)
         case types.MethodType():
             feed("method", part.__self__, part.__func__)
         case functools.partial():
@@ -77,18 +81,19 @@ def _feed(digest, part, seen, how):
             digest.update(b"module;")  # of which `referred` has what counts
         case types.ModuleType():
             digest.update(f"module {former_module(part.__name__)};".encode())
+        case logging.Logger():
+            digest.update(b"logger;")  # which holds all others
         case types.BuiltinFunctionType():
             feed(f"built in {part.__qualname__}", getattr(part, "__self__", None))
         case np.ufunc():
             digest.update(f"ufunc {part.__name__};".encode())
         case property() | staticmethod() | classmethod():
             feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
-        case type() if not (how.names or _installed(part)):
-            own = {name: value for name, value in vars(part).items() if tells(name, value)}
-            feed("class", own, *part.__bases__)
+        case type() if _installed(part):
+            feed(f"class {former_name(part)}", {})
         case type():
-            own = {} if _installed(part) else {name: value for name, value in vars(part).items() if tells(name, value)}
-            feed(f"class {former_name(part)}", own, *(part.__bases__ if own else ()))
+            above = [*part.__bases__, *([] if _installed(type(part)) else [type(part)])]
+            feed(f"class {former_name(part)}" if how.names else "class", _own(part, seen, how), *above)
         case _ if hasattr(part, "__fingerprint__"):  # objects that also hold caches or counters
             is_named = how.names or _installed(type(part))
             feed(type(part).__qualname__ if is_named else "", part.__fingerprint__())
@@ -103,6 +108,27 @@ def _feed(digest, part, seen, how):
                 f"a {type(part).__name__} cannot be hashed, so results would be stored under the wrong name; give "
                 "numbers, arrays, functions and modules made of them"
             )
+
+
+def _own(part, seen, how) -> dict:
+    """The attributes of a user's class or function that determine what it does, where they can be hashed."""
+    own = {}
+    for name, value in vars(part).items():
+        if tells(name, value) or (not name.startswith("__") and _can_be_hashed(value, seen, how)):
+            own[name] = value
+    return own
+
+
+def _can_be_hashed(value, seen, how) -> bool:
+    is_code = isinstance(value, type | types.FunctionType | types.MethodType | functools.partial)
+    is_of_others = _installed(type(value)) and hasattr(value, "__dict__") and jax.tree_util.all_leaves([value])
+    if isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType) or (is_of_others and not is_code):
+        return False  # the place of a slot; or a client, a pool, a figure, which are never the same twice
+    try:
+        _feed(hashlib.blake2b(), value, dict(seen), how)
+    except (LabError, RecursionError):  # a lock, a logger, or objects that hold each other
+        return False
+    return True
 
 
 def _installed(part) -> bool:
