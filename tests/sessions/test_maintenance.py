@@ -15,6 +15,7 @@ import session_tools as tools
 import cocoax as cx
 from cocoax import cli
 from cocoax.sessions import maintenance
+from cocoax.sessions.storage import live
 
 
 @pytest.fixture
@@ -111,6 +112,20 @@ def test_damage_is_found_wherever_it_is(path, run, tmp_path):
     assert "lost the last 2 acknowledged event(s)" in run("verify", path)
     assert "lost the last 2" in run("backup", path, tmp_path / "backup") and not (tmp_path / "backup").exists()
     assert "there is no session" in run("inspect", tmp_path / "none")
+
+
+def test_a_folder_that_takes_no_backup_and_a_file_that_is_empty_are_said(path, run, tmp_path, monkeypatch):
+    with tools.session(path) as it:
+        tools.observe(it, 1)
+    (tmp_path / "empty").touch()
+    for command in ("inspect", "verify", "compact"):
+        assert "is empty; give the file of a session" in run(command, tmp_path / "empty")
+
+    def read_only(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(live.tempfile, "TemporaryDirectory", read_only)
+    assert "cannot hold a copy of" in run("backup", path, tmp_path / "backup")
 
 
 @pytest.mark.parametrize("options", [{}, {"pending": 3, "expires": 9}])

@@ -2,10 +2,14 @@
 
 import contextlib
 import os
+import signal
 import sqlite3
 
 import pytest
 import session_tools as tools
+
+from cocoax.errors import SessionError
+from cocoax.sessions import maintenance
 
 
 def test_the_database_of_another_application_is_refused_and_not_changed(tmp_path):
@@ -55,3 +59,22 @@ def test_an_empty_file_is_begun_in(tmp_path):
         tools.observe(it, 1)
     (tmp_path / "session").write_bytes(b"")
     tools.assert_refused(tmp_path / "session")
+
+
+@pytest.mark.parametrize("file", ["session-acknowledged", "session-wal"])
+def test_commands_do_not_wait_for_a_pipe(tmp_path, file):
+    path = tools.prepared(tmp_path, 2) / "session"
+    path.with_name(file).unlink()
+    os.mkfifo(path.with_name(file))
+    alarm = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(20)
+    try:
+        with contextlib.suppress(SessionError):
+            assert maintenance.verify(path)["last_event"] <= 2
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, alarm)
+
+
+def _too_long(*_):
+    raise TimeoutError("a pipe was read")

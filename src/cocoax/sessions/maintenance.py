@@ -148,6 +148,8 @@ def compact(path: Path, *, forget_rounds: bool = False, forget_history: bool = F
         raise SessionError(f"there is no session in {path}; give the path of one")
     before, journal = path.stat().st_size, Journal(path)
     try:
+        if journal.is_new:
+            raise SessionError(f"{path} is empty; give the file of a session")
         older = min(journal.snapshots(), default=0)
         if forget_history:
             journal.drop(older)

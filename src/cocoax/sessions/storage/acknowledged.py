@@ -86,7 +86,8 @@ class _File(io.FileIO):
 def read_count(journal: Path) -> int | None:
     """The number of acknowledged events of a journal that may be open; None if nobody knows, -1 if it is damaged."""
     try:
-        return _count_in(_beside(journal).read_bytes()[:64])
+        with _File(_beside(journal), "r", os.O_RDONLY) as file:
+            return _count_in(file.read(64) or b"")
     except OSError:
         return None
 

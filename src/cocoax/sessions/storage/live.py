@@ -24,8 +24,13 @@ def live_copy(source: Path, folder: Path | None = None) -> Iterator[tuple[Path, 
     """
     if not source.is_file():
         raise SessionError(f"there is no session in {source}; give the path of one")
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".copy-") as temporary:
-        copy = Path(temporary, source.name)
+    try:
+        temporary = tempfile.TemporaryDirectory(dir=folder, prefix=".copy-")
+    except OSError as error:
+        where = folder or tempfile.gettempdir()
+        raise SessionError(f"{where} cannot hold a copy of {source}: {error.strerror}; give another folder") from None
+    with temporary:
+        copy = Path(temporary.name, source.name)
         yield copy, _copy(source, copy)
 
 
@@ -36,7 +41,7 @@ def _copy(source: Path, to: Path) -> int | None:
             acknowledged, before = read_count(source), _mark(source, log)
             shutil.copyfile(source, to)
             log_to.unlink(missing_ok=True)
-            if log.exists():
+            if log.is_file():
                 shutil.copyfile(log, log_to)
             if _mark(source, log) == before:
                 return acknowledged
@@ -49,10 +54,9 @@ def _copy(source: Path, to: Path) -> int | None:
 
 
 def _mark(source: Path, log: Path) -> tuple:
-    status = os.stat(source)
-    try:
-        with open(log, "rb") as file:
-            header = file.read(_HEADER)
-    except FileNotFoundError:
-        header = None
+    status, header = os.stat(source), None
+    with contextlib.suppress(FileNotFoundError):
+        if log.is_file():  # a pipe would block
+            with open(log, "rb") as file:
+                header = file.read(_HEADER)
     return status.st_ino, status.st_size, status.st_mtime_ns, header
