@@ -221,6 +221,20 @@ def test_any_executor_will_do(alone, tmp_path):
         assert small().run(quiet=True, executor=threads).table().equals(alone.table())
 
 
+class Closing(Queue):
+    """Takes so many tasks, and then no more, as one whose process died."""
+
+    def __init__(self, tasks):
+        super().__init__()
+        self.tasks = tasks
+
+    def submit(self, function, *arguments):
+        self.tasks -= 1
+        if self.tasks < 0:
+            raise RuntimeError("shut down")
+        return super().submit(function, *arguments)
+
+
 class Locked:
     def __init__(self):
         self.lock = threading.Lock()
@@ -235,6 +249,10 @@ class Locked:
 def test_an_executor_that_always_fails_is_said_in_one_sentence(tmp_path):
     with pytest.raises(cx.LabError, match="T = 20: RuntimeError: node failure; what was finished is kept"):
         small(tmp_path).run(quiet=True, executor=Queue(failures=1000))
+    with pytest.raises(cx.LabError, match="takes no more tasks: RuntimeError: shut down; what was finished is kept"):
+        small(tmp_path).run(quiet=True, executor=Closing(3))
+    with pytest.raises(cx.LabError, match="cannot work for cocoax: RuntimeError: shut down"):
+        small(tmp_path).run(quiet=True, executor=Closing(0))
     with pytest.raises(cx.LabError, match="executor must have a method submit"):
         small().run(quiet=True, executor=3)
     with pytest.raises(cx.LabError, match="not both"):

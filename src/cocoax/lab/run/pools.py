@@ -112,12 +112,15 @@ class Executor(Here):
     def __init__(self, executor: Any):
         if not callable(getattr(executor, "submit", None)):
             raise LabError(f"executor must have a method submit, got {executor!r:.80}")
-        self._submit, self._expected = executor.submit, workbench.settings()
+        self._executor, self._expected = executor, workbench.settings()
         self._sent = weakref.WeakKeyDictionary[Workbench, Any]()  # what stands for a problem in tasks
 
     @functools.cached_property
     def facts(self):
-        facts = self._submit(workbench.facts).result()
+        try:
+            facts = self._executor.submit(workbench.facts).result()
+        except Exception as error:
+            raise LabError(f"the executor cannot work for cocoax: {error_text(error)}") from error
         workbench.check_settings(self._expected, facts, facts["host"])
         return facts
 
@@ -126,6 +129,14 @@ class Executor(Here):
 
     def call(self, function, *arguments):
         return self._submit(function, *arguments)
+
+    def _submit(self, *arguments):
+        try:
+            return self._executor.submit(*arguments)
+        except Exception as error:  # it was shut down, or a process of its pool died
+            raise LabError(
+                f"the executor takes no more tasks: {error_text(error)}; what was finished is kept"
+            ) from error
 
     def cancel(self, futures):
         for future in futures:
