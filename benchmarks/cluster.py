@@ -1,0 +1,66 @@
+"""What the lab's engine costs: many batches of a learner that does nothing, on workers of this machine.
+
+python -m benchmarks.cluster [--batches 10000] [--workers 2]
+
+A batch is one stored file: one game, or the comparator of one game. Every horizon of a problem is one of each. Of the
+coordinator, which writes them all, the memory in use is printed as it goes: it must not grow with the batches.
+"""
+
+import argparse
+import functools
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+import cocoax as cx
+from cocoax.lab import Study
+from cocoax.lab.results.store import Store
+from cocoax.lab.run import cluster
+
+HORIZONS = 1000  # of one problem; all of them share a program
+
+
+class Counted(Store):
+    """Prints the memory of this process as batches are stored."""
+
+    stored = 0
+
+    def append(self, kind, batch):
+        super().append(kind, batch)
+        Counted.stored += 1
+        if Counted.stored in (500, 1000) or Counted.stored % 2000 == 0:
+            memory = psutil.Process().memory_info().rss / 2**20
+            print(f"{Counted.stored:,} batches: {memory:.0f} MiB in the coordinator", flush=True)
+
+
+def processor_seconds(processes) -> float:
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
+
+
+def main(batches: int, workers: int):
+    number = -(-batches // (2 * HORIZONS))
+    problems = {f"simplex {n}": functools.partial(cx.problems.simplex, n=n) for n in range(2, 2 + number)}
+    horizons = list(range(1, 1 + batches // (2 * number)))
+    with tempfile.TemporaryDirectory() as folder, cluster.started(workers, None) as started:
+        client = started()
+        cluster.alike(client)
+        study = Study(problems, {"stay": cx.learners.Stay()}, horizons, seeds=[0], out=folder)
+        study.store = Counted(Path(folder) / "store")
+        here, there = [psutil.Process()], [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+        before, began = (processor_seconds(here), processor_seconds(there)), time.perf_counter()
+        study.run(quiet=True, client=client)
+        seconds = time.perf_counter() - began
+        own, others = processor_seconds(here) - before[0], processor_seconds(there) - before[1]
+    wall, own, others = (1e3 * value / Counted.stored for value in (seconds, own, others))
+    print(f"load {os.getloadavg()[0]:.1f}, {workers} workers: {wall:.1f} ms a batch; processor time a batch: ", end="")
+    print(f"{own:.1f} ms in the coordinator, {others:.1f} ms in the workers")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=2)
+    main(**vars(parser.parse_args()))
