@@ -45,28 +45,59 @@ def regrets(name, cost, hint):
     return np.cumsum(game.loss) - (totals * jax.vmap(lambda total: domain.lmo(total).dense())(totals)).sum(1)
 
 
+def lengths(domain, vectors):
+    return np.linalg.norm(np.asarray(jax.vmap(domain.tangent)(jnp.asarray(vectors))), axis=1)
+
+
 @pytest.mark.parametrize("kind", ["noise", "flips"])
 @pytest.mark.parametrize("name", SETS)
 def test_regret_is_below_both_bounds(name, kind):
-    """With S <= R max |cost| and V <= sum of (R |cost|)^2 / 4, for gradients in the affine hull."""
+    """With z, S <= R |cost|, and V <= sum of (R |cost|)^2 / 4, for gradients in the affine hull.
+
+    Scales of the bet at least double, up to twice the largest z; each has at most all squares.
+    """
     domain, cost = SETS[name], costs(kind)
     width = float(domain.diameter(2))
-    tangent = np.asarray(jax.vmap(domain.tangent)(jnp.asarray(cost)))
-    lengths = np.linalg.norm(tangent, axis=1)
+    sizes = width * lengths(domain, cost)
     found = {}
     for label, make in HINTS.items():
         hint = make(cost, np.random.default_rng(1))
-        off = np.linalg.norm(tangent - np.asarray(jax.vmap(domain.tangent)(jnp.asarray(hint))), axis=1)
+        off = lengths(domain, cost - hint)
         found[label] = regrets(name, cost, hint)
         for end in (1, 10, 100, ROUNDS):
-            squares = min((lengths[:end] ** 2).sum(), (off[:end] ** 2).sum())
-            mixing = theory.regret.mixture(
-                count=3, variance=width**2 * (lengths[:end] ** 2).sum() / 4, span=width * lengths[:end].max()
-            )
-            assert found[label][end - 1] <= theory.regret.optimistic(diameter=width, squares=squares) + mixing
+            span, squares = sizes[:end].max(), np.square(sizes[:end]).sum()
+            without = theory.regret.optimistic(diameter=1.0, squares=squares) + theory.regret.favourite(span=span)
+            mixing = theory.regret.mixture(count=2, variance=squares / 4, span=span)
+            betting = sum(theory.regret.challenger(scale=2 * span / 2**j, squares=squares) for j in range(30))
+            using = theory.regret.optimistic(diameter=width, squares=np.square(off[:end]).sum()) + mixing + betting
+            assert found[label][end - 1] <= min(without, using)
     last = {label: each[-1] for label, each in found.items()}
     assert last["perfect"] < last["good"] < last["none"]
     assert last["good"] < 0  # better than any fixed point, which knows no forecasts
+
+
+def unhinted(domain, cost):
+    """Losses of the leader that sees no hints, in NumPy."""
+    start = np.asarray(domain.start())
+    tangent = np.asarray(jax.vmap(domain.tangent)(jnp.asarray(cost)))
+    total, squares = np.cumsum(tangent, 0), np.cumsum(np.square(tangent).sum(1))
+    aims = start - float(domain.diameter(2)) * total / np.sqrt(squares)[:, None]
+    points = np.concatenate([start[None], np.asarray(jax.vmap(domain.project)(jnp.asarray(aims)))[:-1]])
+    return (points * cost).sum(1)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_hint_costs_more_than_a_constant_compared_with_none(name):
+    """Losses are linear, so that the one without hints sees the same gradients: 3 times the largest difference."""
+    domain, cost = SETS[name], costs("noise")
+    span = float(domain.diameter(2)) * lengths(domain, cost).max()
+    alone = np.cumsum(unhinted(domain, cost))
+    for label, make in HINTS.items():
+        hint = make(cost, np.random.default_rng(1))
+        rounds = {"cost": jnp.asarray(cost), "forecast": jnp.asarray(hint)}
+        worse = np.cumsum(plays(problem(domain), rounds).loss) - alone
+        assert worse.max() <= theory.regret.favourite(span=span), label
+        assert worse.max() < span, label  # measured: far below
 
 
 @pytest.mark.slow

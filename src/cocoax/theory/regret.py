@@ -177,6 +177,39 @@ def optimistic(*, diameter: Any, squares: Any) -> Any:
     return (0.5 + (1 + 5**0.5) / 2) * diameter * np.sqrt(squares)
 
 
+def favourite(*, span: Any) -> Any:
+    r"""$3Z$ with $Z=\max_s|z_s|$ (`span`): what a `Bet` on the challenger costs at most, compared with the favourite.
+
+    While the scale S stays, the wealth $M_t=\varepsilon\sum_\eta\pi_\eta P_\eta$ is never negative, and grows by
+    $q_t\tilde w_t$, where q is p before it is cut to 1. If it is cut and $w_t>0$, nothing counts; if $w_t\le0$, then
+    $p_tw_t\ge q_tw_t$. So $\sum p_tz_t\ge S(M_{end}-M_{begin})$. With a new scale S' at most $SM$ is taken along, and
+    $\varepsilon S'$ added, $\varepsilon=\frac14$; the round itself costs at most $|z_t|=\frac12S'$. Scales at least
+    double, and the last is at most 2Z: in all $(\varepsilon+\frac12)\cdot2\cdot2Z=3Z$.
+
+    >>> favourite(span=2.0)
+    6.0
+    """
+    return 3 * span
+
+
+def challenger(*, scale: Any, squares: Any) -> Any:
+    r"""$S\left(\frac74+\min_\eta\left(\eta\frac V{S^2}+\frac1\eta\left(\ln\frac4{\pi_\eta\eta}-1\right)\right)\right)$:
+    what a `Bet` costs at most, compared with the challenger, while its scale is S.
+
+    $V=\sum z_s^2$ (`squares`); $\eta=2^{-j}$, $\pi_\eta=\frac{13}{12}\frac1{j(j+1)}$, $j\le12$. By the proof of
+    `favourite`, $\sum(1-p_t)w_t\le\sum\tilde w_t-M+M_{begin}$ with $M_{begin}\le\varepsilon+1$, and
+    $M\ge\varepsilon\pi_\eta e^{\eta W-\eta^2V/S^2}$ with $W=\sum\tilde w_t$, as $\ln(1+x)\ge x-x^2$ for
+    $|x|\le\frac12$; the largest value over W is the one above, less $\frac12$ for the round that set the scale. Scales
+    follow one another; their bounds add up.
+
+    >>> round(float(challenger(scale=1.0, squares=100.0)), 1)
+    40.7
+    """
+    j = np.arange(1, 13)
+    rates, prior = 2.0**-j, 13 / 12 / (j * (j + 1))
+    return scale * (1.75 + np.min(rates * squares / scale**2 + (np.log(4 / (prior * rates)) - 1) / rates))
+
+
 def ftpl(size: Any, squares: Any, *, diameter: Any, dimension: int, perturbation: str = "ball") -> Any:
     r"""Fresh perturbations, linear losses $w_t$ (they may adapt to past plays).
 
