@@ -2,7 +2,8 @@
 
 * Sioux Falls: 24 origins, each with its own flow over 76 links, whose delays depend on all flows together (Beckmann's
   objective; 4,231,335.287 is the published optimum). A product of 24 `Flow`s, of which only LMOs are known.
-* Ratings: 943 x 1682 matrices in a nuclear-norm ball, 100,000 entries seen, to 1e-2.
+* Ratings: 943 x 1682 matrices in a nuclear-norm ball, 100,000 entries seen, to 1e-2. With budgets of exposure: what is
+  predicted for each of some groups of columns, on average over those who rate, is at most 2.7; else it would be 3.0.
 * Birkhoff(40): 20 rounds, the distance to a matrix or a least-squares fit; and l1 logistic regression with 500 features
   and 2,000 rounds; both to 1e-4, against CVXPY with Clarabel.
 
@@ -30,8 +31,11 @@ def traffic():
     return instance.problem, instance.recorded
 
 
-def ratings(rows=943, columns=1682, count=100_000):
-    """From 1 to 5, of a noisy matrix of rank 8, where few rows and columns are seen often."""
+GROUPS, EXPOSURE = 5, 2.7  # of columns; the most that may be predicted for a group
+
+
+def ratings(rows=943, columns=1682, count=100_000, budgets=0):
+    """From 1 to 5, of a noisy matrix of rank 8, where few rows and columns are seen often; and limits for groups."""
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(rows, 8)), rng.normal(size=(columns, 8))
     often = rng.pareto(1.2, rows) + 0.3, rng.pareto(1.0, columns) + 0.2
@@ -41,7 +45,13 @@ def ratings(rows=943, columns=1682, count=100_000):
     noise = 0.3 * rng.normal(size=len(i))
     rating = np.clip(np.round(3.5 + 0.75 * (left[i] * right[j]).sum(1) / 8**0.5 + noise), 1, 5)
     ball = cx.domains.NuclearNormBall((rows, columns), 5000.0 * (rows / 943))
-    problem = cx.Problem(ball, lambda x, r: 0.5 * (x[r["i"], r["j"]] - r["rating"]) ** 2)
+    groups = (np.arange(columns) % GROUPS == np.arange(budgets)[:, None]) * (GROUPS / columns)
+
+    def exposure(x, r):
+        return jnp.asarray(groups, x.dtype) @ x[r["i"]] - EXPOSURE
+
+    extra = {"constraint": exposure, "constraints": budgets} if budgets else {}
+    problem = cx.Problem(ball, lambda x, r: 0.5 * (x[r["i"], r["j"]] - r["rating"]) ** 2, **extra)
     return problem, {"i": i, "j": j, "rating": rating}
 
 
@@ -131,4 +141,6 @@ def measure(device, quick):
                 rows += alone(f"Sioux Falls, {kind}", problem, rounds, 1e-4, 30.0)
                 rows += alone(f"Sioux Falls, {kind}", problem, rounds, 1e-5, 120.0)[:1]
         rows += alone("ratings, 943 x 1682", *ratings(), 1e-2, 120.0)
+        rows += alone("ratings, 1 budget", *ratings(budgets=1), 1e-2, 120.0)
+        rows += alone("ratings, 5 budgets", *ratings(budgets=5), 1e-2, 120.0)
     return rows

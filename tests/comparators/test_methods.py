@@ -9,7 +9,11 @@ from cone_tools import solved
 
 import cocoax as cx
 from cocoax import hindsight
-from cocoax.comparators import methods
+from cocoax.comparators import low_rank, methods
+from cocoax.comparators.clock import Clock
+from cocoax.comparators.objective import Objective
+from cocoax.comparators.oracle import Oracle
+from cocoax.comparators.search import Search
 
 SIZE, ROUNDS = 400, 60
 
@@ -76,24 +80,31 @@ def test_a_large_infeasible_instance_is_proven_so(kind):
     assert 0 < caught.value.bound <= least + 1e-9
 
 
+EDGES = [[i, i + 1] for i in range(8) if i % 3 < 2] + [[i, i + 3] for i in range(6)]  # of a grid
+
+
+def flow_limits(x):
+    """Flows of one unit each, from 0 and from 1 to 8."""
+    incidence = np.zeros((9, len(EDGES)))
+    for number, (tail, head) in enumerate(EDGES):
+        incidence[tail, number], incidence[head, number] = 1.0, -1.0
+    sides = [np.eye(9)[source] - np.eye(9)[8] for source in (0, 1)]
+    return [x >= 0, x <= 1, *(incidence @ x[i] == side for i, side in enumerate(sides))]
+
+
 def test_flows_block_by_block(monkeypatch):
     """Two commodities on a grid share the delay of its edges; only linear minimisation is known of either."""
     monkeypatch.setattr(methods, "_second_order", lambda search: None)
     monkeypatch.setattr(methods, "_any", None)
-    edges = [[i, i + 1] for i in range(8) if i % 3 < 2] + [[i, i + 3] for i in range(6)]
-    flows = [cx.domains.Flow(edges, source, 8) for source in (0, 1)]
+    flows = [cx.domains.Flow(EDGES, source, 8) for source in (0, 1)]
 
     def loss(x, r):
         return jnp.sum(r["delay"] * (x[0] + x[1]) ** 4)
 
-    delays = np.random.default_rng(0).uniform(0.5, 2.0, size=(5, len(edges)))
+    delays = np.random.default_rng(0).uniform(0.5, 2.0, size=(5, len(EDGES)))
     best = hindsight(cx.Problem(cx.domains.Product(flows), loss), {"delay": delays})
-    x, incidence = cp.Variable((2, len(edges))), np.zeros((9, len(edges)))
-    for number, (tail, head) in enumerate(edges):
-        incidence[tail, number], incidence[head, number] = 1.0, -1.0
-    sides = [np.eye(9)[source] - np.eye(9)[8] for source in (0, 1)]
-    balance = [incidence @ x[i] == side for i, side in enumerate(sides)]
-    value = solved(cp.sum(cp.multiply(delays.sum(0), cp.power(cp.sum(x, axis=0), 4))), [x >= 0, x <= 1, *balance])
+    x = cp.Variable((2, len(EDGES)))
+    value = solved(cp.sum(cp.multiply(delays.sum(0), cp.power(cp.sum(x, axis=0), 4))), flow_limits(x))
     assert abs(best.value - value) <= 1e-5 * value and best.lower_bound <= value * (1 + 1e-7)
     assert best.gap <= 1e-6 * best.value
 
@@ -138,3 +149,69 @@ def test_steep_poles_are_no_obstacle():
     x = 0.8 * weights / weights.sum() + 0.2 * np.eye(12)[6]
     value = 6 * (cost[0] @ x + np.sum(x * np.log(x)))
     assert abs(best.value - value) <= 1e-5 and best.lower_bound <= value + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["affine", "curved"])
+def test_constraints_over_matrices_by_decompositions_of_low_rank(kind, monkeypatch):
+    """A nuclear-norm ball times a box: two constraints that bind, or a curved one that does."""
+    monkeypatch.setattr(low_rank, "_LARGE", 4)
+    monkeypatch.setattr(methods, "_first_order", None)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(12, size=60), rng.integers(10, size=60)
+    data = {"row": jnp.asarray(rows), "column": jnp.asarray(columns), "rating": rng.normal(size=60) + 1.0}
+    balls = {"matrix": cx.domains.NuclearNormBall((12, 10), 8.0), "bias": cx.domains.LinfBall(12, 0.2)}
+
+    def loss(x, r):
+        return 0.5 * (x["matrix"][r["row"], r["column"]] + x["bias"][r["row"]] - r["rating"]) ** 2
+
+    def exposure(x, r):
+        x = x["matrix"]
+        if kind == "affine":
+            return jnp.stack([x[r["row"], :5].sum() - 0.3, x[r["row"], 5:].sum() - 0.2])
+        return jnp.sum(x[:, :5] ** 2)[None] - 1.0
+
+    problem = cx.Problem(cx.domains.Product(balls), loss, exposure, constraints=2 if kind == "affine" else 1)
+    best = hindsight(problem, data, tol=1e-5)
+    x, bias = cp.Variable((12, 10)), cp.Variable(12)
+    total = 0.5 * cp.sum_squares(x[rows, columns] + bias[rows] - np.asarray(data["rating"]))
+    seen = np.bincount(rows, minlength=12) / 60
+    limits = [seen @ x[:, :5] @ np.ones(5) <= 0.3, seen @ x[:, 5:] @ np.ones(5) <= 0.2]
+    limits = limits if kind == "affine" else [cp.sum_squares(x[:, :5]) <= 1.0]
+    value = solved(total, [cp.normNuc(x) <= 8.0, cp.abs(bias) <= 0.2, *limits])
+    assert abs(best.value - value) <= 1e-4 * value and best.lower_bound <= value * (1 + 1e-6)
+    assert best.gap <= 1e-5 * best.value and best.multiplier.min() > 1e-3
+    assert best.constraint.mean(0).max() <= 1e-4 and np.linalg.norm(best.x["matrix"], "nuc") <= 8.0 * (1 + 1e-9)
+
+
+def test_flows_block_by_block_within_a_curved_budget(monkeypatch):
+    monkeypatch.setattr(methods, "_second_order", lambda search: None)
+    monkeypatch.setattr(methods, "_any", None)
+    flows = [cx.domains.Flow(EDGES, source, 8) for source in (0, 1)]
+    delays = np.random.default_rng(0).uniform(0.5, 2.0, size=(5, len(EDGES)))
+    problem = cx.Problem(
+        cx.domains.Product(flows),
+        lambda x, r: jnp.sum(r["delay"] * (x[0] + x[1]) ** 4),
+        lambda x, r: (x[0] + x[1])[0] ** 2 + (x[0] + x[1])[2] - 0.3,
+    )
+    best = hindsight(problem, {"delay": delays})
+    x = cp.Variable((2, len(EDGES)))
+    total = x[0] + x[1]
+    limits = [*flow_limits(x), cp.square(total[0]) + total[2] <= 0.3]
+    value = solved(cp.sum(cp.multiply(delays.sum(0), cp.power(total, 4))), limits)
+    assert abs(best.value - value) <= 1e-5 * value and best.lower_bound <= value * (1 + 1e-7)
+    assert best.gap <= 1e-6 * best.value and best.multiplier[0] > 1e-3
+
+
+def test_a_mixture_lies_between_its_two_points():
+    """(1, -1) breaks x[0] <= 1/2, (0, 0) does not: half-way, whatever else the other constraint would allow."""
+    problem = cx.Problem(
+        cx.domains.Box(-jnp.ones(2), jnp.ones(2)),
+        lambda x, r: jnp.vdot(r, x),
+        lambda x, r: jnp.stack([x[0] - 0.5, x[1] - 3.0]),
+        constraints=2,
+    )
+    objective = Objective(problem, np.ones((3, 2)), None, "mean")
+    search = Search(objective, Oracle(problem.domain, objective.start), 1e-9, Clock())
+    search.best_violation = np.inf
+    search.mix(objective.measure(np.array([1.0, -1.0]), np.zeros(2)), np.zeros(2))
+    np.testing.assert_allclose(search.best.point, [0.5, -0.5])

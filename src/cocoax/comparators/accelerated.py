@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ..problem.problem import Problem
+from .charges import loss_alone
 from .objective import Functions
-from .search import Search
+from .search import Patience, Search
 from .structure import Structure
 
 _CALL = 0.25  # seconds that a compiled call should take
-_MOST = 5000  # steps of a call
+_FIRST, _MOST = 10, 5000  # steps of a call
 _STUCK = 60  # calls that do not narrow the gap
 _ROUGH = 1e7  # growth of the curvature after which the loss is taken for one with kinks
 _DENSE = 1500  # entries up to which a quadratic loss is collapsed into one matrix
@@ -74,15 +74,14 @@ class Accelerated:
 
     def __init__(self, search: Search, structure: Structure):
         self.search = search
-        start, norm = search.best, np.linalg.norm(structure.jacobian, axis=1)
+        norm = np.linalg.norm(structure.jacobian, axis=1)
         self.norm = np.where(norm > 0, norm, 1.0)
         self.J = structure.jacobian / self.norm[:, None]
         self.h = self.J @ search.first.point - search.first.constraint / self.norm
         self.model = self._model(structure)
-        self.inner = start  # the feasible point that is deepest inside
 
     def _model(self, structure):
-        objective, problem = self.search.objective, self.search.objective.problem
+        objective = self.search.objective
         data = sum(leaf.size for leaf in jax.tree.leaves(objective.rounds))
         size, first = len(self.search.first.point), self.search.first
         if structure.quadratic and size <= _DENSE and data > 4 * size**2:
@@ -90,8 +89,7 @@ class Accelerated:
             image = H @ first.point
             constant = first.loss - first.slope @ first.point + 0.5 * first.point @ image
             return Quadratic(*(jnp.asarray(part) for part in (0.5 * (H + H.T), first.slope - image, constant)))
-        plain = Problem(problem.domain, problem.loss, loss_grad=problem.loss_grad)
-        return Whole(Functions(plain, objective.rounds, None, objective.start, "mean"))
+        return Whole(loss_alone(objective))
 
     def solve(self):
         search, oracle = self.search, self.search.oracle
@@ -102,9 +100,9 @@ class Accelerated:
         price = multiplier = search.guess * self.norm
         rho, first = curvature, curvature
         state = State(x.point, x.point, *(np.asarray(number) for number in (1.0, curvature, np.inf, 0)))
-        steps, enough, violation, lowest, stuck = 10, np.inf, np.inf, np.inf, 0
+        steps, enough, violation, patience = self._first_steps(), np.inf, np.inf, Patience(search, _STUCK)
         ends = time.monotonic() + self.patience
-        while not search.done and stuck < _STUCK and time.monotonic() < ends:
+        while not search.done and not patience.is_over and time.monotonic() < ends:
             began = time.monotonic()
             target = enough if np.isfinite(enough) else 0.0
             numbers = (np.asarray(number) for number in (target, 0.01 * floor, steps))  # not compiled in
@@ -119,8 +117,7 @@ class Accelerated:
             if search.best_violation > search.tol:
                 slack = self.J @ state.x - self.h
                 search.refute(state.x, slack * self.norm, self.J * self.norm[:, None], price / self.norm)
-            gap = search.gap
-            lowest, stuck = (gap, 0) if gap < 0.99 * lowest else (lowest, stuck + 1)
+            patience.ask()
             if len(price) and (state.residual <= target or not np.isfinite(enough)):
                 broken = np.abs(price - multiplier).max() / rho
                 rho, violation = rho * (4.0 if broken > 0.25 * violation else 1.0), broken
@@ -128,24 +125,19 @@ class Accelerated:
                 multiplier, enough = price, max(0.3 * min(enough, state.residual), least)
                 state = state._replace(y=state.x, momentum=np.asarray(1.0))
             longest = min(_CALL, search.clock.left / 4)
-            steps = int(np.clip(steps * np.clip(longest / max(took, 1e-9), 0.2, 4.0), 2, _MOST))
+            steps = int(np.clip(steps * np.clip(longest / max(took, 1e-9), 0.2, 4.0), 1, _MOST))
+
+    def _first_steps(self):
+        """How many steps fit into the first call, by the time of one projection and one pass over the rounds."""
+        began, none = time.monotonic(), np.zeros(self.search.objective.count)
+        self.search.objective.measure(self.search.oracle.nearest(self.search.best.point + 1e-9), none)
+        return int(np.clip(_CALL / max(time.monotonic() - began, 1e-9), 1, _FIRST))
 
     def _judge(self, point, multiplier):
         """The point itself, and if it breaks constraints, a mixture with one that does not."""
         at = self.search.objective.measure(point, multiplier)
         self.search.judge(at, multiplier)
-        self._mix(at, multiplier)
-
-    def _mix(self, at, multiplier):
-        search, point = self.search, at.point
-        worst = np.max(at.constraint, initial=0.0)
-        inside = np.max(self.inner.constraint, initial=-np.inf)
-        if np.max(at.constraint, initial=-np.inf) < inside:
-            self.inner = at
-        elif worst > 0 > inside:
-            share = np.max(at.constraint / (at.constraint - self.inner.constraint))
-            mixed = search.objective.measure(point + share * (self.inner.point - point), multiplier)
-            search.consider(mixed)
+        self.search.mix(at, multiplier)
 
 
 @eqx.filter_jit

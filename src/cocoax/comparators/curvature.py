@@ -7,7 +7,8 @@ import numpy as np
 
 from .search import Search
 
-_WAYS = 64  # that one compiled call takes
+_WAYS, _MOST_WAYS = 64, 256  # that one compiled call takes; that are looked at for a part of low rank
+_LARGE = 0.1  # of the operations that are too many: where it is worth to look at more than one call takes
 _CHECKS = 2  # of them, to see whether the guess is right
 _NULL = 4  # directions that the part of low rank must leave as they are
 _SAME, _RANK, _NEGLIGIBLE = 1e-12, 1e-11, 1e-13
@@ -38,19 +39,23 @@ class Curvature(NamedTuple):
 def curvature_of(search: Search, smooth: Any, point, multiplier, most_flops: float) -> Curvature | None:
     """Of F + <multiplier, G>, by products of `smooth`; None if it is full and too large, or not finite."""
     n, began = len(point), time.monotonic()
-    ways = np.random.default_rng(0).standard_normal((_WAYS, n))
-    ways[0] = 1.0
-    images = smooth.products(point, multiplier, ways)
-    took = time.monotonic() - began
-    if not np.isfinite(images).all():
-        return None
-    none = np.zeros((0, n))
-    if np.abs(images[1:] - images[0] * ways[1:]).max() <= _SAME * np.abs(images).max():
-        return Curvature(images[0], none)
-    found = _of_low_rank(ways, images) if n > 2 * _WAYS else None
-    if found is not None:
-        return found
-    if n**3 / 3 > most_flops or took * n / _WAYS > 0.5 * search.clock.left:
+    ways, images, none = *np.zeros((2, 0, n)), np.zeros((0, n))
+    most = min(n // 4, _MOST_WAYS) if n**3 / 3 > _LARGE * most_flops else _WAYS
+    while len(ways) < max(most, _WAYS):
+        fresh = np.random.default_rng(len(ways)).standard_normal((_WAYS, n))
+        if not len(ways):
+            fresh[0] = 1.0
+        ways = np.concatenate([ways, fresh])
+        images = np.concatenate([images, smooth.products(point, multiplier, fresh)])
+        if not np.isfinite(images).all():
+            return None
+        if np.abs(images[1:] - images[0] * ways[1:]).max() <= _SAME * np.abs(images).max():
+            return Curvature(images[0], none)
+        found = _of_low_rank(ways, images) if n > 2 * _WAYS else None
+        if found is not None:
+            return found
+    took = (time.monotonic() - began) / len(ways)
+    if n**3 / 3 > most_flops or took * n > 0.5 * search.clock.left:
         return None
     full = smooth.products(point, multiplier, np.eye(n))
     return Curvature(np.zeros(n), none, 0.5 * (full + full.T))

@@ -137,7 +137,7 @@ def _comparator(objective, search):
     x = unravel(jnp.asarray(search.best.point))
     loss, constraint = (np.asarray(values) for values in each_round(objective.problem, objective.rounds, x, None))
     value, lower = np.asarray(loss.sum()), np.asarray(search.lower * objective.horizon)
-    if search.best_violation <= search.tol and search.best.loss + search.precision < search.lower:
+    if search.is_contradicted:
         raise ProblemError(
             f"the loss or a constraint is not convex, or the domain's lmo not exact: value {value:.6g} is below its "
             f"lower bound {lower:.6g}"

@@ -5,69 +5,96 @@ iteration from those of the step before (Halko, Martinsson, Tropp, 2011): a few 
 whole decomposition. Points are in the ball whatever its error, and lower bounds come from the domain's own LMO.
 """
 
+import itertools
 import time
+from typing import TypeGuard
 
 import numpy as np
 
 from ..domains.matrices.nuclear_norm import NuclearNormBall
-from .search import Search
+from .charges import Charges
+from .oracle import Oracle
+from .search import Patience, Search
+from .simplicial import blocks
 
+_LARGE = 256  # rows and columns: a whole decomposition of less is quick
 _BUFFER = 10  # columns more than were needed last
 _STUCK = 40  # judgements that do not narrow the gap
 _SHARE = 0.25  # of the time, for judgements
 
 
 class LowRank:
-    """`solve` returns when it is done or makes no more progress. Without constraints only."""
+    """`solve` returns when it is done or makes no more progress."""
 
     def __init__(self, search: Search):
-        self.search, self.domain = search, search.oracle.domain
-        self.radius, self.shape = float(self.domain.radius), self.domain.shape
-        self.right = np.random.default_rng(0).standard_normal((self.shape[1], _BUFFER))
+        self.search = search
+        factors = blocks(search.oracle.domain)
+        ends = np.cumsum([0, *(factor.dimension for factor in factors)])
+        self.parts = [slice(*pair) for pair in itertools.pairwise(ends)]
+        self.projections = [
+            _Ball(factor) if _is_large(factor) else Oracle(factor, factor.start()).nearest for factor in factors
+        ]
 
     @staticmethod
     def fits(search: Search) -> bool:
-        """Whether this is the method for the problem."""
-        domain = search.oracle.domain
-        large = type(domain) is NuclearNormBall and min(domain.shape) > 256
-        return large and search.objective.count == 0
+        """Whether X is a large ball, or a product with one, whose other factors project."""
+        factors = blocks(search.oracle.domain)
+        others = [factor for factor in factors if not _is_large(factor)]
+        return len(others) < len(factors) and all(Oracle(factor, factor.start()).projects for factor in others)
 
     def solve(self):
-        search, none = self.search, np.zeros(0)
-        x = search.best
-        y, momentum, lowest, stuck = x, 1.0, np.inf, 0
-        curvature = self._first_curvature(x)
+        search = self.search
+        curvature = self._first_curvature(search.best)
+        charges = Charges(search, curvature)
+        x = y = charges.measure(search.best.point)
+        momentum, patience = 1.0, Patience(search, _STUCK)
         began, judging = time.monotonic(), 0.0
-        while not search.done and stuck < _STUCK:
+        while not search.done and not patience.is_over:
+            before = charges.total(y)
             while True:
-                new = search.objective.measure(self._project(y.point - y.slope / curvature), none)
+                new = charges.measure(self._project(y.point - y.slope / curvature))
                 way = new.point - y.point
-                rise, square = new.loss - y.loss - y.slope @ way, way @ way
+                rise, square = charges.total(new) - before - y.slope @ way, way @ way
                 search.check()
-                if rise <= 0.5 * curvature * square + 1e-13 * abs(y.loss) or curvature > 1e30:
+                if rise <= 0.5 * curvature * square + 1e-13 * abs(before) or curvature > 1e30:
                     break
                 curvature *= 2.0
-            now = time.monotonic()
-            if judging <= _SHARE * (now - began):
-                search.judge(new, none)
-                judging += time.monotonic() - now
-                lowest, stuck = (search.gap, 0) if search.gap < 0.99 * lowest else (lowest, stuck + 1)
             following = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
             beta = (momentum - 1) / following
             if (y.point - new.point) @ (new.point - x.point) > 0:
                 following, beta = 1.0, 0.0
+            now = time.monotonic()
+            if judging <= _SHARE * (now - began):
+                _, is_changed = charges.judge(new)
+                judging += time.monotonic() - now
+                patience.ask()
+                following, beta = (1.0, 0.0) if is_changed else (following, beta)
             curvature *= 0.5 if rise < 0.1 * curvature * square else 0.97
-            momentum, y, x = following, search.objective.measure(new.point + beta * (new.point - x.point), none), new
+            momentum, y, x = following, charges.measure(new.point + beta * (new.point - x.point)), new
 
     def _first_curvature(self, x):
         """Along the slope: on other ways the loss may have less curvature, and the first step would be far too long."""
-        length = np.linalg.norm(x.slope)
-        way = -0.1 * self.radius / max(length, 1e-300) * x.slope
-        near = self.search.objective.measure(x.point + way, np.zeros(0))
-        return max(np.linalg.norm(near.slope - x.slope) / np.linalg.norm(way), 1e-3 * length / self.radius, 1e-300)
+        length, diameter = np.linalg.norm(x.slope), self.search.oracle.diameter
+        way = -0.05 * diameter / max(length, 1e-300) * x.slope
+        near = self.search.objective.measure(x.point + way, np.zeros(self.search.objective.count))
+        bend = np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(way), 1e-300)
+        return float(max(bend if np.isfinite(bend) else 0.0, 2e-3 * length / diameter)) or 1.0
 
     def _project(self, point):
+        return np.concatenate([project(point[part]) for project, part in zip(self.projections, self.parts)])
+
+
+class _Ball:
+    """Projects onto a ball; it keeps the singular vectors of the last answer, and a few more."""
+
+    def __init__(self, ball: NuclearNormBall):
+        self.radius, self.shape = float(ball.radius), ball.shape
+        self.right = np.random.default_rng(0).standard_normal((self.shape[1], _BUFFER))
+
+    def __call__(self, point):
         matrix, most = point.reshape(self.shape), min(self.shape)
+        if not point.any():
+            return point
         while True:
             columns = self.right.shape[1]
             left = _orthonormal(matrix @ self.right)
@@ -85,6 +112,10 @@ class LowRank:
             self.right = np.concatenate([self.right, fresh / self.shape[1] ** 0.5], axis=1)[:, :most]
         shares = kept[:rank] / np.maximum(values[:rank], 1e-300)
         return ((left @ (turn[:, :rank] * shares)) @ rest[:rank]).reshape(-1)
+
+
+def _is_large(domain) -> TypeGuard[NuclearNormBall]:
+    return type(domain) is NuclearNormBall and min(domain.shape) > _LARGE
 
 
 def _orthonormal(columns):

@@ -97,7 +97,7 @@ def _first_order(search):
 
 
 def _simplicial(search):
-    if search.objective.count == 0 and not search.oracle.projects and search.oracle.is_polytope:
+    if search.objective.count <= _FEW and not search.oracle.projects and search.oracle.is_polytope:
         Simplicial(search).solve()
 
 

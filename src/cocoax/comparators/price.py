@@ -9,6 +9,7 @@ from ..core import tree
 from ..errors import ProblemError
 
 _OVER = 2.0  # times the multiplier: at the multiplier itself, ignoring a constraint on linear losses costs nothing
+_MOST_ENTRIES = 2**28  # of gradients that are computed
 _FLOOR = 0.1  # of the natural unit, which constraints with a multiplier of 0 cost
 
 
@@ -30,17 +31,25 @@ def gradient_squares(problem, rounds, x, axis=None) -> tuple[np.ndarray, np.ndar
     """Squared lengths of the tangent parts of the gradients at x: of the loss (T,), of the constraints (T, m).
 
     `axis` is 0 where x is a path. They are 0 where no gradient can be had: of factored decisions, and of functions
-    that JAX cannot differentiate.
+    that JAX cannot differentiate. Where all gradients together would have more than 2^28 entries, only evenly spaced
+    rounds count, and those of the others are NaN.
     """
     count = len(jax.tree.leaves(rounds)[0])
-    none = np.zeros(count), np.zeros((count, problem.constraints))
+    squares = np.zeros(count), np.zeros((count, problem.constraints))
     if problem.constraints == 0 or tree.is_element(problem.domain.start()):
-        return none
+        return squares
+    entries = count * tree.size(problem.domain.start()) * (1 + problem.constraints)
+    every = -(-entries // _MOST_ENTRIES)
+    rounds, path = jax.tree.map(lambda leaf: leaf[::every], (rounds, x if axis == 0 else None))
+    x = path if axis == 0 else x
     try:
-        of_loss, of_constraints = _squares(problem, rounds, x, axis)
+        found = _squares(problem, rounds, x, axis)
     except ProblemError:
-        return none
-    return np.asarray(of_loss), np.asarray(of_constraints)
+        return squares
+    for all_rounds, chosen in zip(squares, found):
+        all_rounds[:] = np.nan
+        all_rounds[::every] = np.asarray(chosen)
+    return squares
 
 
 @eqx.filter_jit
@@ -77,6 +86,6 @@ def _first(rows):
 
 
 def _mean(squares):
-    """Over rounds, without those whose gradient is not finite (a pole at the boundary)."""
+    """Over rounds, without those whose gradient is not finite (a pole at the boundary, or it was not computed)."""
     finite = np.isfinite(squares)
     return np.where(finite, squares, 0).sum(0) / np.maximum(finite.sum(0), 1)

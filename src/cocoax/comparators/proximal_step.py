@@ -71,6 +71,7 @@ class ProximalStep:
         none, closer = Pieces(slopes[:0], values[:0]), accuracy * (1e-3 if len(slopes) else 1.0)
 
         def project(weights):
+            self.check()
             tilted = c + weights @ slopes
             if self.oracle.projects:
                 point = self.oracle.nearest(y - tilted / L)

@@ -35,6 +35,7 @@ class Search:
             scale = scale + np.linalg.norm(objective.jacobian(start), axis=1) * oracle.diameter
         self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.best_violation = np.inf
+        self.inner = self.first  # the point that is deepest inside the constraints
         self._prove(self.first, self.multiplier)
 
     @property
@@ -44,6 +45,13 @@ class Search:
     @property
     def gap(self):
         return self.best.loss - self.lower
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the best point has F + <multiplier, G> below the lower bound of it, by more than rounding."""
+        paid = self.best.loss + self.multiplier @ self.best.constraint
+        rounding = 1e-12 * (abs(self.best.loss) + self.multiplier @ self.constraint_scale)
+        return bool(paid + self.precision + rounding < self.lower)
 
     def judge(self, at: Evaluation, multiplier):
         """A new point, with its slope for these multipliers. Returns the best vertex for this slope."""
@@ -90,6 +98,17 @@ class Search:
         met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
         self.done = met and self.gap <= self.precision
 
+    def mix(self, at: Evaluation, multiplier):
+        """Consider, if a point breaks constraints, the first one on the way to the deepest inside that does not."""
+        worst, deepest = (np.max(one.constraint / self.constraint_scale, initial=-1.0) for one in (at, self.inner))
+        if worst < deepest:
+            self.inner = at
+        elif worst > 0 > deepest:
+            broken = at.constraint > 0
+            share = np.max(at.constraint[broken] / (at.constraint - self.inner.constraint)[broken])
+            point = at.point + share * (self.inner.point - at.point)
+            self.consider(self.objective.measure(point, multiplier))
+
     def refute(self, point, constraint, jacobian, multiplier):
         """Raise `Infeasible` if no x in X has <multiplier, constraint + jacobian (x - point)> <= 0.
 
@@ -122,3 +141,24 @@ class Search:
         total = 1 / self.objective.unit
         broken = f", constraints exceeded by {self.best_violation:.1e}" if self.best_violation > self.tol else ""
         return f"value {total * self.best.loss:.6g}, gap {total * self.gap:.2g}{broken}"
+
+
+class Patience:
+    """Counts a method's steps that bring the certificate no nearer to closed."""
+
+    def __init__(self, search: Search, most: int, share: float = 0.99):
+        self.search, self.most, self.share = search, most, share
+        self.gap, self.violation, self.steps = np.inf, np.inf, 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.steps >= self.most
+
+    def ask(self):
+        """After a step: a narrower gap, or constraints that are broken by less while they are broken."""
+        gap, violation = self.search.gap, max(self.search.best_violation - self.search.tol, 0.0)
+        is_better = violation < self.share * self.violation if violation > 0 else gap < self.share * self.gap
+        if is_better:
+            self.gap, self.violation, self.steps = gap, violation, 0
+        else:
+            self.steps += 1

@@ -3,6 +3,7 @@ r"""Simplicial decomposition with Newton steps, for smooth losses over polytopes
 A point of $X = X_1\times\dots\times X_k$ is held as weights of vertices, block by block (von Hohenbalken, 1977; for
 products Larsson, Patriksson, 1992). A round makes one LMO call, which proves a lower bound and adds a vertex to every
 block, and one Newton step over the weights: a quadratic program over simplices by an active-set method (Wolfe, 1976).
+Constraints are charged.
 """
 
 import jax
@@ -10,7 +11,8 @@ import numpy as np
 
 from ..domains.base import AbstractDomain
 from ..domains.composed.product import Product
-from .search import Search
+from .charges import Charges
+from .search import Patience, Search
 
 _MOST_COLUMNS = 2000
 _UNUSED = 10  # rounds after which a vertex of weight 0 is forgotten
@@ -31,21 +33,39 @@ class Simplicial:
         self.weights, self.idle = np.ones(len(sizes)), np.zeros(len(sizes), int)
 
     def solve(self):
-        at, none = self.search.first, np.zeros(0)
-        lowest, stuck = np.inf, 0
-        while not self.search.done and stuck < _STUCK and len(self.weights) < _MOST_COLUMNS:
-            vertex = self.search.judge(at, none)
-            if self.search.done:
+        search = self.search
+        self.charges = Charges(search, self._first_curvature())
+        at, patience = self.charges.measure(search.first.point), Patience(search, _STUCK)
+        while not search.done and not patience.is_over and len(self.weights) < _MOST_COLUMNS:
+            vertex, is_changed = self.charges.judge(at)
+            if search.done:
                 return
+            at = self.charges.measure(at.point) if is_changed else at
             self._add(vertex, at.slope)
-            curved = self.search.objective.products(at.point, none, self.columns)
-            quadratic = self.columns @ curved.T
-            linear = self.columns @ (at.slope - self.weights @ curved)
-            found = on_simplices(0.5 * (quadratic + quadratic.T), linear, self.weights, self.group)
-            at = self._search_line(at, found)
-            gap = self.search.gap
-            lowest, stuck = (gap, 0) if gap < 0.99 * lowest else (lowest, stuck + 1)
+            quadratic = self._quadratic(at)
+            linear = self.columns @ at.slope - quadratic @ self.weights
+            at = self._search_line(at, on_simplices(quadratic, linear, self.weights, self.group))
+            patience.ask()
             self._forget()
+
+    def _first_curvature(self):
+        """Along the first way."""
+        first, objective = self.search.first, self.search.objective
+        way = self.search.oracle.lmo(first.slope) - first.point
+        curved = objective.products(first.point, np.zeros(objective.count), way[None])[0]
+        floor = 1e-3 * np.linalg.norm(first.slope) / self.search.oracle.diameter
+        return max(float(way @ curved) / max(float(way @ way), 1e-300), floor, 1e-300)
+
+    def _quadratic(self, at):
+        """The Hessian of F and the charges, as one of the weights."""
+        objective, charges = self.search.objective, self.charges
+        of_charges = charges.weights(at.constraint)
+        curved = objective.products(at.point, of_charges / charges.unit, self.columns)
+        quadratic = self.columns @ curved.T
+        if (active := of_charges > 0).any():
+            rows = (objective.jacobian(at.point) / charges.unit[:, None])[active] @ self.columns.T
+            quadratic += charges.price * (rows.T @ rows)
+        return 0.5 * (quadratic + quadratic.T)
 
     def _split(self, point):
         """The parts of a point, one for each block, and zero elsewhere."""
@@ -66,12 +86,11 @@ class Simplicial:
     def _search_line(self, at, found):
         """The step towards the Newton point: the whole, or as much of it as the loss allows."""
         way = (found - self.weights) @ self.columns
-        fall, step = at.slope @ way, 1.0
+        fall, step, before = at.slope @ way, 1.0, self.charges.total(at)
         for _ in range(_HALVINGS):
             weights = self.weights + step * (found - self.weights)
-            new = self.search.objective.measure(weights @ self.columns, np.zeros(0))
-            rounding = 1e-14 * abs(at.loss)
-            if new.loss <= at.loss + 0.1 * step * fall + rounding:
+            new = self.charges.measure(weights @ self.columns)
+            if self.charges.total(new) <= before + 0.1 * step * fall + 1e-14 * abs(before):
                 self.weights = weights
                 return new
             rise = new.slope @ way

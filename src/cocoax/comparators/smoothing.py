@@ -59,7 +59,7 @@ class Smoothing(Accelerated):
         at = search.objective.measure(point, multiplier)
         bound, _ = search.bound(smooth, multiplier)
         search.consider(at)
-        self._mix(at, multiplier)
+        search.mix(at, multiplier)
         search.check()
         if smooth.loss + multiplier @ smooth.constraint - bound <= at.loss - smooth.loss:
             self.width *= _FINER
