@@ -7,7 +7,7 @@ import pytest
 
 import cocoax as cx
 from cocoax.core import compiling
-from cocoax.core.compiling import quick_jit
+from cocoax.core.compiling import one_kernel, quick_jit
 
 
 @pytest.fixture
@@ -49,3 +49,46 @@ def test_a_game_goes_on_under_jit_from_a_state_that_is_not_traced():
     game = cx.play(problem, learner, rounds, key=jax.random.key(0), horizon=8)
     loss = jax.jit(lambda: cx.play(problem, learner, rounds, state=game.state).loss)()
     np.testing.assert_allclose(loss, cx.play(problem, learner, rounds, state=game.state).loss, rtol=1e-12)
+
+
+# One kernel for a few numbers
+
+
+def some_numbers(x, many, flag, nothing):
+    best = jnp.maximum(many, x).max()
+    return {"sum": x + many.sum() + nothing.sum(), "chosen": jnp.where(flag, best, -1)}, ~flag, many
+
+
+NUMBERS = jnp.asarray(0.5), jnp.arange(3.0), jnp.asarray(True), jnp.zeros((2, 0))
+
+
+def test_one_kernel_computes_the_same_in_every_transformation():
+    small = one_kernel(some_numbers)
+    expected = some_numbers(*NUMBERS)
+    for transformed in (small, jax.jit(small), one_kernel(lambda *numbers: small(*numbers))):
+        jax.tree.map(np.testing.assert_array_equal, transformed(*NUMBERS), expected)
+    batch = jnp.array([0.5, 7.0])
+    many = jax.jit(jax.vmap(small, (0, None, None, None)))(batch, *NUMBERS[1:])
+    np.testing.assert_array_equal(many[0]["chosen"], [2, 7])
+    assert jax.jit(jax.grad(lambda x: small(x, *NUMBERS[1:])[0]["sum"]))(0.5) == 1
+
+
+def test_one_kernel_keeps_dtypes():
+    single, double = jnp.asarray(0.1, jnp.float32), jnp.asarray(0.1, float)
+    found = jax.jit(one_kernel(lambda *numbers: numbers))(single, double, jnp.asarray(False))
+    assert [leaf.dtype for leaf in found] == [jnp.float32, double.dtype, bool]
+    assert found[0] == single and found[1] == double
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_arguments_that_a_kernel_does_not_need_end_no_process(flag):
+    """XLA aborts, and no error can be caught, where it removes one of several arguments."""
+    chosen = one_kernel(lambda x, y, flag: jnp.where(flag, x, 1.0))
+    assert jax.jit(lambda x: chosen(x, x, jnp.asarray(flag)))(3.0) == (3 if flag else 1)
+    assert jax.jit(lambda x: chosen(jnp.zeros(()), jnp.zeros(2), jnp.asarray(flag)) + x)(0.0) == (0 if flag else 1)
+
+
+def test_one_kernel_is_one():
+    program = jax.jit(lambda numbers: one_kernel(some_numbers)(*numbers)[0]).lower(NUMBERS).compile().as_text()
+    if jax.default_backend() == "cpu":
+        assert program.count("xla_cpu_small_call") == 1

@@ -1,11 +1,15 @@
 """Programs of whole games, compiled with options of XLA that give a first result sooner."""
 
 import functools
+import math
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from . import tree
 
@@ -52,3 +56,45 @@ def quick_options() -> dict[str, Any]:
 def _is_under_jit() -> bool:
     """Also where no argument is traced."""
     return tree.is_traced(jnp.zeros(()))
+
+
+# The first is XLA's own, for small loops. Without the second, calls are inlined before kernels are made.
+_MARKS = {"xla_cpu_small_call": "true", "inlineable": "false"}
+_is_within: ContextVar[bool] = ContextVar("is_within", default=False)
+
+
+def one_kernel(function: Callable) -> Callable:
+    """`function`, which CPUs compute in one kernel: for a few numbers, to launch one takes longer than to run it.
+
+    Only for arithmetic, entry by entry, and for sums and maxima of entries: products of matrices, sorts, scatters and
+    callbacks cannot be compiled so. Arguments are PyTrees of small arrays, of floats or booleans.
+
+    >>> one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
+    1.5
+    """
+
+    def body(packed, structure, forms):
+        outer = _is_within.set(True)
+        try:
+            with set_xla_metadata(**dict.fromkeys(_MARKS)):  # what is inside has no marks
+                ends = np.cumsum([math.prod(shape) for shape, _ in forms]).tolist()
+                parts = zip(jnp.split(packed, ends[:-1]), forms)
+                leaves = [part.reshape(shape).astype(dtype) for part, (shape, dtype) in parts]
+                return function(*jax.tree.unflatten(structure, leaves))
+        finally:
+            _is_within.reset(outer)
+
+    body.__name__ = function.__name__
+    marked = jax.jit(body, static_argnums=(1, 2))
+
+    @functools.wraps(function)
+    def call(*given):
+        if _is_within.get() or jax.default_backend() != "cpu":
+            return function(*given)
+        leaves, structure = jax.tree.flatten(given)
+        # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
+        packed = jnp.concatenate([jnp.ravel(leaf).astype(tree.dtype(leaves)) for leaf in leaves])
+        with set_xla_metadata(**_MARKS):
+            return marked(packed, structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
+
+    return call

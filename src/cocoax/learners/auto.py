@@ -13,23 +13,22 @@ from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
 from ..domains import ProbabilitySimplex
 from ..domains.base import Point
-from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..errors import LearnerError
 from ..primal.base import cost
 from ..primal.distance_bound import DistanceBound, DistanceBoundState
-from ..primal.slow_start import SlowStart, SlowStartState, scaled
+from ..primal.slow_start import SlowStart, SlowStartState, widths
 from ..primal.tracking import Tracker
 from ..problem.poles import may_have_poles
+from .auto_numbers import clipped, stepped, stepped_on_box, weighed
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
-from .overshoot import Overshoot
+from .overshoot import Curved, Overshoot
 from .replays import Replays, shapes
 from .units import Clipped, Units
 
 _ATOMS = 8
-_MOST_BOOST = 10.0
 _INSIDE = 1e-3  # how far from a pole to stay, over the root of the round
 
 
@@ -162,43 +161,40 @@ class TrackedPI2(AbstractLearner):
         poles = may_have_poles(problem, played, round)
         of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps, poles)
 
-        overspent = self.dual.overspent(state.control)
-        unit, wakes, size, units = state.units.observe(domain, of_loss, of_constraints, state.step.far, overspent, keep)
-        control = state.control.restated(jnp.where(wakes, size, 1))  # until then, the loss's unit was 1
-        overshoot = Overshoot(jnp.where(wakes, 0, state.overshoot.curvature))
-        multiplier, control = self.dual.control(control, values, unit)
-        strength = 1 + ratio(multiplier, unit).sum()
-        weights = Weights(1 / strength, multiplier / strength)
+        units, squares = state.units.observe(domain, of_loss, of_constraints, state.step.far, keep)
+        of_each = of_constraints.length, of_constraints.factor
+        given, control, numbers = weighed(
+            self.dual, state.control, units.numbers, squares, *of_each, values, caps, keep
+        )
+        weights, units = given.weights, eqx.combine(numbers, units)
         direction = tree.add(
             tree.scale(weights.loss * of_loss.factor, of_loss.gradient),
             tree.combine(weights.constraint * of_constraints.factor, of_constraints.gradient),
         )
 
         moved = tree.sub(tracker.point, state.step.start)
-        distances = state.step.forget_costs(wakes)
-        if isinstance(distances, SlowStartState):
-            eta, back, distances = self.step_rule.advance(domain, distances, direction, moved)
-            taken_back = tree.scale(-back, moved)
-        else:
-            eta, distances = self.box_rule.advance(domain, distances, direction, moved)
-            taken_back = None
-        urgency = self.dual.urgency(control).max(initial=0)
-        boost = 1 + urgency * (jnp.minimum(strength, _MOST_BOOST) - 1)
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
-        usual = weights.loss * caps[0] + weights.constraint @ caps[1:]
-        rate, overshoot = overshoot.observe(domain, hessian, direction, eta, usual, keep, units.rounds)
-        factor = boost * overshoot.factor(boost * rate)
-        update = tree.scale(-factor, scaled(domain, eta, direction))
-        update = update if taken_back is None else tree.add(update, taken_back)
-        slack = 1 / jnp.sqrt(jnp.sqrt(units.rounds))
-        followed = tracker.follow(domain, update, slack)
+        if isinstance(state.step, SlowStartState):
+            curved = Curved.of(hessian, direction, given.scale)
+            way = widths(domain, moved), tree.dot(direction, moved), tree.dot(moved, moved)
+            distances = state.step.numbers
+            step, back, distances = stepped(self.step_rule, distances, state.overshoot, curved, way, given, keep)
+            distances = eqx.combine(distances, state.step)
+            update = tree.add(tree.scale(-step.factor, direction), tree.scale(-back, moved))
+        else:
+            distances = state.step.forget_costs(given.wakes)
+            eta, distances = self.box_rule.advance(domain, distances, direction, moved)
+            curved = Curved.on_box(hessian, direction, eta)
+            step = stepped_on_box(state.overshoot, curved, given, units.rounds)
+            update = jax.tree.map(lambda eta, h: -step.factor * (eta * h), eta, direction)
+        followed = tracker.follow(domain, update, given.slack)
         if self.lmos > 1:
             nothing = tree.zeros_like(update)
             followed = jax.lax.fori_loop(
-                0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, slack), followed
+                0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, given.slack), followed
             )
 
-        point, costs = tracker.point, tree.scale(boost, direction)
+        point, costs = tracker.point, tree.scale(given.boost, direction)
         averaged, entropic, aim = state.averaged, state.entropic, followed.point
         if averaged is not None:
             point = averaged.mixed_with(tracker.point)
@@ -214,11 +210,11 @@ class TrackedPI2(AbstractLearner):
             aim = aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
             chosen = aim = _inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
             if problem.has_movement:
-                share = _share_of_way(problem, control.owed, units, aim, round, played, weights, rate)
+                share = _share_of_way(problem, control.owed, units, aim, round, played, weights, step.rate)
                 chosen = tree.mix(played, aim, share)
         replays = None if replays is None else replays.add(round)
-        state = _State(followed, distances, control, units, overshoot, caps, averaged, entropic, chosen, replays)
-        finite = jnp.isfinite(tree.dot(direction, direction)) & jnp.isfinite(caps).all()
+        state = _State(followed, distances, control, units, step.overshoot, caps, averaged, entropic, chosen, replays)
+        finite = jnp.isfinite(curved.square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)
 
@@ -259,10 +255,9 @@ def _clipped(domain, gradients, caps, poles: bool) -> tuple[Clipped, Clipped, Fl
         longest = jnp.where(caps > 0, caps, 1)
         gradients = _finite(gradients[0], longest[0]), jax.vmap(_finite)(gradients[1], longest[1:])
     of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
-    lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
-    most = jnp.where(caps > 0, caps, lengths)
-    factors = jnp.where(lengths > most, ratio(most, lengths), 1)
-    caps = jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
+    square = tree.dot(of_loss, of_loss)
+    squares = jax.vmap(lambda gradient: tree.dot(gradient, gradient))(of_constraints)
+    lengths, factors, caps = clipped(jnp.append(square, squares), caps)
     return Clipped(of_loss, lengths[0], factors[0]), Clipped(of_constraints, lengths[1:], factors[1:]), caps
 
 

@@ -1,16 +1,39 @@
 """Steps that are shortened where the curvature seen so far says that they would overshoot."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import tree
 from ..core.tree import ratio
-from ..domains.base import AbstractDomain, Point
-from ..primal.slow_start import scaled
+from ..domains.base import Point
+
+
+class Curved(NamedTuple):
+    """What a round shows of a step eta h, in numbers."""
+
+    square: Float[Array, ""]  # |h|^2
+    gain: Float[Array, ""]  # <eta h, h>; where eta is a number, it is not needed
+    along: Float[Array, ""]  # curvature along a multiple of the step
+    scale: Float[Array, ""]  # which one
+
+    @classmethod
+    def of(cls, hessian: Callable[[Point], Point], direction: Point, scale) -> "Curved":
+        """Where eta is a number. `scale` makes h short, in place of its length, which takes a pass over memory."""
+        square = tree.dot(direction, direction)
+        return cls(square, square, _curvature(hessian, tree.scale(scale, direction)), scale)
+
+    @classmethod
+    def on_box(cls, hessian: Callable[[Point], Point], direction: Point, eta: Point) -> "Curved":
+        """Where eta has an entry for each coordinate."""
+        step = jax.tree.map(jnp.multiply, eta, direction)
+        gain = tree.dot(step, direction)
+        scale = ratio(jnp.ones_like(gain), jnp.sqrt(gain))
+        return cls(tree.dot(direction, direction), gain, _curvature(hessian, tree.scale(scale, step)), scale)
 
 
 class Overshoot(eqx.Module):
@@ -22,21 +45,15 @@ class Overshoot(eqx.Module):
 
     curvature: Float[Array, ""]
 
-    def observe(
-        self, domain: AbstractDomain, hessian: Callable[[Point], Point], direction: Point, eta: Any, usual, keep, rounds
-    ) -> tuple[Any, "Overshoot"]:
-        """(the rate eta of the whole step, the new state). `usual` is a length that the direction seldom exceeds."""
-        square = tree.dot(direction, direction)
-        if domain.intervals() is None:
-            scale = ratio(jnp.ones_like(usual), usual)  # in place of the length, for which a pass over memory is needed
-            along = ratio(_curvature(hessian, tree.scale(scale, direction)), (scale * jnp.sqrt(square)) ** 2)
-            return eta, Overshoot(jnp.maximum(keep * self.curvature, along))
-        step = scaled(domain, eta, direction)
-        gain = tree.dot(step, direction)
-        rate = ratio(gain, square)
-        along = ratio(_curvature(hessian, tree.scale(ratio(jnp.ones_like(gain), jnp.sqrt(gain)), step)), rate)
-        share = jnp.where(square > 0, 2 / (rounds + 1), 0)
-        return rate, Overshoot(self.curvature + share * (along - self.curvature))
+    def observe(self, curved: Curved, keep) -> "Overshoot":
+        along = ratio(curved.along, (curved.scale * jnp.sqrt(curved.square)) ** 2)
+        return Overshoot(jnp.maximum(keep * self.curvature, along))
+
+    def observe_on_box(self, curved: Curved, rounds) -> tuple[Float[Array, ""], "Overshoot"]:
+        """(the rate eta of the whole step, the new state)."""
+        rate = ratio(curved.gain, curved.square)
+        share = jnp.where(curved.square > 0, 2 / (rounds + 1), 0)
+        return rate, Overshoot(self.curvature + share * (ratio(curved.along, rate) - self.curvature))
 
     def factor(self, rate) -> Float[Array, ""]:
         """By what a step of this rate is multiplied."""

@@ -1,5 +1,6 @@
 """The unit of each multiplier: how much of the loss a unit of the constraint is worth, as far as can be seen."""
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..core import tree
+from ..core.compiling import one_kernel
 from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
 from ..problem.problem import Problem
@@ -54,26 +56,42 @@ class Units(eqx.Module):
             sizes = jax.tree.map(lambda leaf: jnp.zeros((zeros.size, *leaf.shape), leaf.dtype), start)
         return cls(tree.zeros_like(start), jnp.zeros((), bool), sizes, zero, zeros, zero, zero, zeros, zeros)
 
-    def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, overspent, keep):
-        """(the units, whether the loss has just got its first gradient, and how large that is, the new state)."""
-        rounds = keep * self.rounds + 1
+    @property
+    def numbers(self) -> "Units":
+        """Without what has an entry for each coordinate; `eqx.combine(numbers, units)` is whole again."""
+        sizes = self.sizes if isinstance(self.sizes, jax.Array) and self.sizes.ndim == 1 else None
+        return dataclasses.replace(self, loss_gradients=None, sizes=sizes)
+
+    def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, keep):
+        """(the state with one more gradient of each, squared lengths for `unit`)."""
         if self.ages.size == 0:  # nothing to compare the loss with
-            return self.ages, jnp.zeros((), bool), rounds, eqx.tree_at(lambda units: units.rounds, self, rounds)
+            return self, None
         loss_gradients = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
         loss_gradients = domain.truncate(loss_gradients)
-        seen = (of_constraints.length > 0) | (self.ages > 0)
-        ages = keep * self.ages + seen.astype(rounds.dtype)
-        length = tree.norm(loss_gradients)
-        awake = self.awake | (length > 0)
-        if domain.intervals() is None:
-            sizes = keep * self.sizes + of_constraints.factor * of_constraints.length
-            above, below, asleep = length, sizes, jnp.ones_like(length)
-        else:
+        square, sizes, weighed = tree.dot(loss_gradients, loss_gradients), self.sizes, None
+        if domain.intervals() is not None:
             new = jax.vmap(tree.scale)(of_constraints.factor, of_constraints.gradient)
-            sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), self.sizes, new)
-            above = tree.norm(jax.tree.map(jnp.multiply, far, loss_gradients))
-            below = jax.vmap(lambda each: tree.norm(jax.tree.map(jnp.multiply, far, each)))(sizes)
-            asleep = tree.norm(far)
+            sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), sizes, new)
+            gone = jax.tree.map(jnp.multiply, far, loss_gradients)
+            below = jax.vmap(lambda each: _square(jax.tree.map(jnp.multiply, far, each)))(sizes)
+            weighed = _square(gone), below, _square(far)
+        units = eqx.tree_at(lambda units: (units.loss_gradients, units.sizes), self, (loss_gradients, sizes))
+        return units, Squares(square, weighed)
+
+    def unit(self, squares: "Squares | None", lengths, factors, overspent, keep):
+        """(the units, whether the loss has just got its first gradient, and how large that is, the new state)."""
+        rounds = keep * self.rounds + 1
+        if squares is None:
+            return self.ages, jnp.zeros((), bool), rounds, eqx.tree_at(lambda units: units.rounds, self, rounds)
+        sizes = self.sizes
+        if squares.weighed is None:
+            sizes = keep * sizes + factors * lengths
+            above, below, asleep = jnp.sqrt(squares.loss), sizes, jnp.ones_like(squares.loss)
+        else:
+            above, below, asleep = map(jnp.sqrt, squares.weighed)
+        seen = (lengths > 0) | (self.ages > 0)
+        ages = keep * self.ages + seen.astype(rounds.dtype)
+        awake = self.awake | (squares.loss > 0)
         plain = ratio(jnp.where(awake, above / rounds, asleep) * ages, below)
 
         breaks_even = jnp.sqrt(ratio(self.along_loss, self.along_constraints))
@@ -85,25 +103,42 @@ class Units(eqx.Module):
         moves, along_loss, along_each = (
             jnp.where(wakes, 0, mean) for mean in means
         )  # what was seen while the loss slept has another unit
-        state = Units(loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_each, growth)
+        state = Units(self.loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_each, growth)
         return unit, wakes, ratio(above / rounds, asleep), state
 
     def moved(self, move: Point, of_constraints: Clipped) -> "Units":
         """After a move of the decision: the slopes along it join their means."""
         if self.ages.size == 0:
             return self
+        of_loss = tree.dot(self.loss_gradients, move)
+        of_each = jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints.gradient)
         square = tree.dot(move, move)
-        has_moved = square > 0
-        of_loss = tree.dot(self.loss_gradients, move) / self.rounds
-        of_each = of_constraints.factor * jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints.gradient)
-        keep = jnp.where(has_moved, 1 - 1 / (self.moves + 2), 1)
-        slope = jnp.where(self.awake, ratio(of_loss**2, square), has_moved.astype(square.dtype))
-        return eqx.tree_at(
-            lambda units: (units.moves, units.along_loss, units.along_constraints),
-            self,
-            (
-                self.moves + has_moved.astype(square.dtype),
-                keep * self.along_loss + slope,
-                keep * self.along_constraints + ratio(of_each**2, square),
-            ),
-        )
+        return eqx.combine(_with_slopes(self.numbers, square, of_loss, of_constraints.factor, of_each), self)
+
+
+class Squares(NamedTuple):
+    """Squared lengths of the sum of the loss's gradients; on boxes, also weighed by distances."""
+
+    loss: Float[Array, ""]
+    weighed: tuple[Float[Array, ""], Float[Array, " m"], Float[Array, ""]] | None  # of the loss, constraints, and 1
+
+
+@one_kernel
+def _with_slopes(units: Units, square, of_loss, factors, of_each) -> Units:
+    has_moved = square > 0
+    of_loss, of_each = of_loss / units.rounds, factors * of_each
+    keep = jnp.where(has_moved, 1 - 1 / (units.moves + 2), 1)
+    slope = jnp.where(units.awake, ratio(of_loss**2, square), has_moved.astype(square.dtype))
+    return eqx.tree_at(
+        lambda units: (units.moves, units.along_loss, units.along_constraints),
+        units,
+        (
+            units.moves + has_moved.astype(square.dtype),
+            keep * units.along_loss + slope,
+            keep * units.along_constraints + ratio(of_each**2, square),
+        ),
+    )
+
+
+def _square(x: Point) -> Float[Array, ""]:
+    return tree.dot(x, x)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core.compiling import one_kernel
 from ..core.tree import ratio
 
 
@@ -56,6 +57,7 @@ class Pair(eqx.Module):
     def begin(cls, dtype) -> "Pair":
         return cls(jnp.zeros((), dtype), jnp.zeros((), dtype), jnp.full((), 0.5, dtype))
 
+    @one_kernel
     def observe(self, excess, span, keep) -> "Pair":
         """After a round in which the first cost `excess` more than the second."""
         rate, above = _rate(self.gap, 2), jnp.abs(excess)

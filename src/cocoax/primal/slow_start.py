@@ -1,5 +1,6 @@
 """Distances that begin small, double while that pays, and are taken back where it did not."""
 
+import dataclasses
 import functools
 import operator
 from typing import Any
@@ -30,6 +31,11 @@ class SlowStartState(eqx.Module):
     lowest: Float[Array, ""]  # cost so far
     patience: Float[Array, ""]  # 4^k after k stops
     growing: Bool[Array, ""]
+
+    @property
+    def numbers(self) -> "SlowStartState":
+        """Without the start; `eqx.combine(numbers, state)` is whole again."""
+        return dataclasses.replace(self, start=None)
 
     def forget_costs(self, when) -> "SlowStartState":
         """Begin the sums anew, where gradients have got another unit."""
@@ -68,9 +74,9 @@ class SlowStart(AbstractStep):
         self.memory = rounds_remembered(memory)
 
     def init(self, domain, start):
-        widths, zero = _widths(domain, start), jnp.zeros((), tree.dtype(start))
-        first = jax.tree.map(lambda width: self.first.astype(width.dtype) * width, widths)
-        nothing = jax.tree.map(jnp.zeros_like, widths)
+        sizes, zero = widths(domain, start), jnp.zeros((), tree.dtype(start))
+        first = jax.tree.map(lambda width: self.first.astype(width.dtype) * width, sizes)
+        nothing = jax.tree.map(jnp.zeros_like, sizes)
         return SlowStartState(start, first, first, nothing, zero, zero, zero, zero + 1, jnp.ones((), bool))
 
     def update(self, domain, state: SlowStartState, gradient, point, bounds=None):
@@ -86,10 +92,14 @@ class SlowStart(AbstractStep):
 
         The first two are numbers; on boxes, one for each coordinate.
         """
-        widths = _widths(domain, state.start)
+        lengths = _lengths(domain, gradient), _lengths(domain, moved)
+        return self.advanced(widths(domain, state.start), state, tree.dot(gradient, moved), *lengths)
+
+    def advanced(
+        self, widths: Any, state: SlowStartState, cost_now: Any, length: Any, distance: Any
+    ) -> tuple[Any, Any, SlowStartState]:
+        """`advance` from numbers: the inner product, and the lengths of the gradient and of the way from the start."""
         keep = discount(self.memory, state.cost.dtype)
-        cost_now = tree.dot(gradient, moved)
-        length, distance = _lengths(domain, gradient), _lengths(domain, moved)
         cost, squares = keep * state.cost + cost_now, keep * state.squares + cost_now**2
 
         better = state.growing & (cost <= state.lowest)
@@ -124,9 +134,10 @@ class SlowStart(AbstractStep):
         return rate, back, state
 
 
-def _widths(domain, start):
-    widths = domain.intervals()
-    return tree.astype(domain.diameter(2) if widths is None else widths, tree.dtype(start))
+def widths(domain: AbstractDomain, start: Point) -> Any:
+    """The diameter of X; on boxes, the length of each interval."""
+    intervals = domain.intervals()
+    return tree.astype(domain.diameter(2) if intervals is None else intervals, tree.dtype(start))
 
 
 def _lengths(domain, x):
