@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -65,13 +64,10 @@ class ExponentiatedGradient(AbstractPrimal):
 
     def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
-        hedge = state.hedge
         if self.step_size is None:
-            hedge = hedge.observe(gradient, gradient.max() - gradient.min(), 1.0)
+            hedge = state.hedge.observe(gradient, gradient.max() - gradient.min(), 1.0)
         else:
-            sums = hedge.sums + gradient
-            shares = jax.nn.softmax(hedge.prior - self.step_size.astype(sums.dtype) * sums)
-            hedge = Hedge(hedge.prior, sums, hedge.gap, shares)
+            hedge = state.hedge.stepped(gradient, self.step_size.astype(gradient.dtype))
         return _State(hedge, state.total), cost(gradient_calls=1, finite=jnp.isfinite(gradient).all())
 
     def restart(self, domain, state, bounds, *, key):

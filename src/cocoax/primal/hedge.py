@@ -41,6 +41,11 @@ class Hedge(eqx.Module):
         weights = jnp.exp(self._logs(sums, gap))  # the largest is at least d^-3
         return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
 
+    def stepped(self, costs: Float[Array, " d"], rate) -> "Hedge":
+        r"""After a round with these costs, by a given rate: $w\propto w\,e^{-\eta c}$, which is the next prior."""
+        logs = jax.nn.log_softmax(self.prior - rate * costs)
+        return Hedge(logs, self.sums, self.gap, jnp.exp(logs))
+
     def _logs(self, sums, gap):
         """Logarithms of weights."""
         return self.prior - _rate(gap, sums.size) * (sums - sums.min())

@@ -15,6 +15,7 @@ from ...dual.base import Weights
 from ...errors import LearnerError
 from ...learners.base import AbstractLearner, first_decision, outcome, planned, point_played, positive_parameter
 from ...primal.base import cost
+from ...primal.hedge import Hedge
 
 
 class _State(eqx.Module):
@@ -79,11 +80,11 @@ class TunedEG(_Baseline):
             raise LearnerError("TunedEG plays on a ProbabilitySimplex only")
 
     def first(self, start):
-        return jnp.log(start)
+        return Hedge.begin(start / start.sum())
 
     def move(self, domain, point, memory, gradient, rounds):
-        logits = jax.nn.log_softmax(memory - self.step.astype(rounds.dtype) / rounds**0.5 * gradient)
-        return domain.total.astype(rounds.dtype) * jnp.exp(logits), logits
+        hedge = memory.stepped(gradient, self.step.astype(rounds.dtype) / rounds**0.5)
+        return domain.total.astype(rounds.dtype) * hedge.shares, hedge
 
 
 class TunedAdaGrad(_Baseline):
