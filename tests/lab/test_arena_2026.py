@@ -1,5 +1,6 @@
 """The arena of 2026: series are frozen, rivals are tuned on their first part, and a learner of one's own can play."""
 
+import re
 import sys
 
 import numpy as np
@@ -48,6 +49,10 @@ def test_the_command_plays_a_learner_of_your_own_beside_auto(tmp_path, monkeypat
     header, row = (line.split(" | ") for line in text.splitlines() if line.startswith(("| Real", f"| {CARS}")))
     assert header[1:5] == ["rounds", "Auto", "mine", "play the start"]
     assert row[1] == "649" and row[3] == row[4] and "none" not in row
+    page = (tmp_path / "report.html").read_text("utf-8")
+    (table,) = re.findall(r'<table data-table="own"><caption>Real</caption>.*?</table>', page, re.DOTALL)
+    assert '<a href="#cars-carbon">cars, carbon</a>' in table and f">{row[2]}</td>" in table
+    assert "Synthetic</caption>" not in page  # none of them was played
 
 
 def test_missing_data_and_nonsense_are_one_sentence(monkeypatch, tmp_path):

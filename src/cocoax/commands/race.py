@@ -99,10 +99,10 @@ def _race_arena(which, options, problems, horizons, seeds, challenger) -> str:
 
 def _race_2026(options, problems, challenger) -> str:
     with begun(options) as client:
-        from ..lab.arena.arena_2026 import arena_2026_markdown, arena_2026_study
+        from ..lab.arena.arena_2026 import arena_2026_markdown, arena_2026_study, arena_2026_tables
 
         study = arena_2026_study(options.out, names=_split(problems), challengers=_challengers(challenger))
-        finish(study, options, client, title="The arena of 2026")
+        finish(study, options, client, title="The arena of 2026", tables=arena_2026_tables)
     return arena_2026_markdown(study, typed())
 
 

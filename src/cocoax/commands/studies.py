@@ -40,8 +40,8 @@ def typed() -> str:
     return shlex.join(["cocoax", *sys.argv[1:]])
 
 
-def finish(study, options: Options, client, **report):
-    """Play the study, and write its report."""
+def finish(study, options: Options, client, *, tables=None, **report):
+    """Play the study, and write its report, with the tables that are made of the study then."""
     from ..lab.report.write import write_report  # here, so that what it needs is not missed after all games
 
     try:
@@ -51,7 +51,8 @@ def finish(study, options: Options, client, **report):
         if dask is not None and not options.quiet:
             print(f"cocoax: the dashboard is at {dask.dashboard_link}", file=sys.stderr)
         study.run(quiet=options.quiet, client=dask)
-        page = write_report(study, command=typed(), client=dask, **report)
+        made = {} if tables is None else tables(study)
+        page = write_report(study, command=typed(), client=dask, tables=made, **report)
     except KeyboardInterrupt:
         print("cocoax: stopped; what was finished is kept, --resume goes on", file=sys.stderr)
         sys.exit(130)

@@ -63,30 +63,39 @@ def rivals(names: Sequence[str]) -> dict[str, dict[str, AbstractLearner]]:
     return by_family
 
 
-def arena_2026_markdown(study: Study, command: str) -> str:
+def arena_2026_tables(study: Study) -> dict[str, list[dict[str, str]]]:
     """Two tables, of real and of synthetic series: scores, and in brackets regret and the worst violation."""
     table = study.table().filter(pl.col("reason").is_null())
     own = [name for name, learner in study.learners.items() if not isinstance(learner, Mapping)]
+    groups = {"Real": series.REAL, "Synthetic": series.SYNTHETIC}
+    tables = {
+        title: [{title: name, **_cells(table, name, own)} for name in study.sources if name in group]
+        for title, group in groups.items()
+    }
+    return {title: rows for title, rows in tables.items() if rows}
+
+
+def arena_2026_markdown(study: Study, command: str) -> str:
+    """The two tables, and what their figures mean."""
     lines = [
         f"`{command}`, cocoax {__version__}. Rivals are tuned on the first {series.TUNING:.0%} of a series; all are "
         "scored on the rest, against the best fixed decision of it. A score is regret + ⟨price, [violation]₊⟩, lower "
         "is better; in brackets regret and violation (the worst constraint's). Series are frozen by a hash.",
     ]
-    for title, group in (("Real", series.REAL), ("Synthetic", series.SYNTHETIC)):
-        rows = [_row(table, name, own) for name in study.sources if name in group]
-        if rows:
-            header = f"| {title} | rounds | {' | '.join(own)} | best rival, tuned | its score |"
-            lines += ["", header, "|---" * (4 + len(own)) + "|", *rows]
+    for rows in arena_2026_tables(study).values():
+        lines += ["", f"| {' | '.join(rows[0])} |", "|---" * len(rows[0]) + "|"]
+        lines += [f"| {' | '.join(row.values())} |" for row in rows]
     return "\n".join([*lines, ""])
 
 
-def _row(table, name, own):
+def _cells(table, name, own) -> dict[str, str]:
     games = {row["learner"]: row for row in table.filter(pl.col("problem") == name).iter_rows(named=True)}
     finite = [row for learner, row in games.items() if learner not in own and row["bad_round"] < 0]
     best = min(finite, key=lambda row: row["score"], default=None)
     rounds = next(iter(games.values()))["horizon"]
     rival = "none" if best is None else best["learner"].removesuffix(TUNED)
-    return f"| {' | '.join([name, str(rounds), *(_figures(games.get(one)) for one in own), rival, _figures(best)])} |"
+    figures = {one: _figures(games.get(one)) for one in own}
+    return {"rounds": str(rounds), **figures, "best rival, tuned": rival, "its score": _figures(best)}
 
 
 def _figures(row) -> str:

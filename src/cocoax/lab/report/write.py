@@ -46,6 +46,7 @@ def write_report(
     notes: Sequence[str] = (),
     descriptions: Mapping[str, str] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
+    tables: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
     client: Any = None,
     executor: Any = None,
 ) -> Path:
@@ -60,6 +61,7 @@ def write_report(
     - `notes`: paragraphs to put below the title.
     - `descriptions`: by the problems' names, what each is, instead of what its function says of itself.
     - `groups`: learners' names, by a plural such as "methods of the paper", as the legend and the headline call them.
+    - `tables`: by title, tables of your own to put first; a row has its cells by the columns' names, the problem first.
     - `client`, `executor`: as in `Study.run`; figures and statistics of many problems are then made elsewhere.
     """
     assert study.out is not None  # Study.report sees to it
@@ -91,6 +93,7 @@ def write_report(
         notes=notes,
         counts=_counts(study),
         headline=headline([section.ranking for section in sections], _starts(study), groups),
+        tables=tables or {},
         sections=sections,
         plots_by_id={id: plot for section in sections for id, plot in section.plots.items()},
         learners=learners,
