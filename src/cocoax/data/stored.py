@@ -1,12 +1,13 @@
 """Tables on disk: those that are a part of cocoax, and those that were fetched."""
 
+import contextlib
 import functools
 import hashlib
 import io
 import json
 import os
 import shutil
-import tempfile
+import uuid
 from importlib import resources
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from .parsers import Tables, columns
 from .registry import dataset
 
 _MANIFEST = "manifest.json"  # SHA-256 of each table's file
+_TRIES = 3  # at a place that other processes may be writing too
 
 
 def cache_folder(folder: Path | str | None = None) -> Path:
@@ -38,7 +40,7 @@ def load(name: str, folder: Path | str | None = None) -> Tables:
     if dataset(name).shipped:
         return _shipped(name)
     where = place_of(name, folder)
-    if not where.exists():
+    if not os.path.exists(where):  # unlike Path's, False where the folder may not be looked at
         raise DataError(f"the data {name!r} are not here; run `cocoax data fetch {name}`")
     return _read(name, where)
 
@@ -49,7 +51,7 @@ def is_here(name: str, folder: Path | str | None = None) -> bool:
         return True
     where = place_of(name, folder)
     try:
-        return where.exists() and bool(_checked(name, where))
+        return os.path.exists(where) and bool(_checked(name, where))
     except DataError:
         return False
 
@@ -60,12 +62,12 @@ def place_of(name: str, folder: Path | str | None = None) -> Path:
 
 
 def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
-    """Write tables as Parquet; the folder appears whole or not at all, and takes the place of an older one."""
+    """Write tables as Parquet; the folder appears whole or not at all, and takes the place of a damaged one."""
     polars = _polars()
     where = place_of(name, folder)
+    hidden = _beside(where)
     try:
-        where.parent.mkdir(parents=True, exist_ok=True)
-        hidden = Path(tempfile.mkdtemp(prefix=f".{where.name}-", dir=where.parent))
+        hidden.mkdir(parents=True)
     except OSError as error:
         raise DataError(f"cannot write into {where.parent}: {error.strerror}; give another folder") from None
     try:
@@ -76,33 +78,61 @@ def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
             (hidden / f"{table}.parquet").write_bytes(buffer.getvalue())
             sums[table] = hashlib.sha256(buffer.getvalue()).hexdigest()
         (hidden / _MANIFEST).write_text(json.dumps(sums, indent=1))
-        shutil.rmtree(where, ignore_errors=True)
-        hidden.rename(where)
+        _put(hidden, where, lambda: is_here(name, folder))
     except OSError as error:
-        raise DataError(f"cannot write {where}: {error.strerror}; free some space, and fetch again") from None
+        raise DataError(f"cannot write {where}: {error.strerror}; make room there, or give another folder") from None
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     return where
 
 
+def _put(hidden, where, is_whole) -> None:
+    """Rename; what stands there is kept if it is whole, as another process may have been faster, and else removed."""
+    for _ in range(_TRIES):
+        try:
+            hidden.rename(where)
+            return
+        except OSError as error:
+            failed = error
+        if is_whole():
+            return
+        old = _beside(where)
+        with contextlib.suppress(OSError):
+            where.rename(old)  # a folder, a file, or a link: never what it leads to
+            old.unlink() if old.is_symlink() or old.is_file() else shutil.rmtree(old, ignore_errors=True)
+    raise failed
+
+
+def _beside(where) -> Path:
+    """A hidden name for it in the same folder, which nobody else has."""
+    return where.with_name(f".{where.name}-{uuid.uuid4().hex}")
+
+
 def _read(name, where) -> Tables:
     polars = _polars()
-    return {
-        table: {column.name: column.to_numpy() for column in polars.read_parquet(io.BytesIO(data))}
-        for table, data in _checked(name, where).items()
-    }
+    try:
+        return {
+            table: {column.name: column.to_numpy() for column in polars.read_parquet(io.BytesIO(data))}
+            for table, data in _checked(name, where).items()
+        }
+    except polars.exceptions.PolarsError:
+        raise _damaged(name, where) from None
 
 
 def _checked(name, where) -> dict[str, bytes]:
     """The bytes of each table, as they were written."""
     try:
-        sums = json.loads((where / _MANIFEST).read_text())
+        sums = dict(json.loads((where / _MANIFEST).read_text()))
         data = {table: (where / f"{table}.parquet").read_bytes() for table in sums}
-    except (OSError, ValueError):
-        data, sums = {}, {"": ""}
-    if any(hashlib.sha256(data.get(table, b"")).hexdigest() != wanted for table, wanted in sums.items()):
-        raise DataError(f"{where} is damaged; run `cocoax data fetch {name}` again")
+    except (OSError, ValueError, TypeError, RecursionError):
+        sums = data = {}
+    if not sums or any(hashlib.sha256(data[table]).hexdigest() != wanted for table, wanted in sums.items()):
+        raise _damaged(name, where)
     return data
+
+
+def _damaged(name, where) -> DataError:
+    return DataError(f"{where} is damaged; run `cocoax data fetch {name}` again")
 
 
 @functools.cache
