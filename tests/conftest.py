@@ -20,7 +20,7 @@ os.environ.update(
         "XLA_FLAGS": "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
         "--xla_cpu_parallel_codegen_split_count=1"
         + " --xla_cpu_use_fusion_emitters=false"
-        * (int(importlib.metadata.version("jaxlib").split(".")[1]) < 11),
+        * (tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) < (0, 11)),
         "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parent.parent / ".jax_cache"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",  # programs need not know which lines they come from

@@ -74,7 +74,7 @@ def _compare(problem, learner, environment, state):
         return jax.eval_shape(lambda: begin(problem, learner, environment, key, Horizon(horizon), None))
 
     short, long = fresh(16), fresh(9999)
-    who = type(own(learner)).__name__
+    who = own(learner).known_as
     if _types(jax.tree.structure(state)) not in [_types(jax.tree.structure(one)) for one in (short, long)]:
         raise LearnerError(f"state= does not belong to {who}; give the state of a game that it played on this problem")
     leaves = tree_leaves_with_path(state), jax.tree.leaves(short), jax.tree.leaves(long)

@@ -48,7 +48,7 @@ def study_from(
 
 def chosen(text: str | Sequence[str] | None, learners: Mapping) -> dict:
     """The learners that a text names, by whole or short names, or by classes that only one of them has."""
-    kinds = [type(learner).__name__ for learner in learners.values()]
+    kinds = [getattr(learner, "known_as", type(learner).__name__) for learner in learners.values()]
     classes = {kind: name for kind, name in zip(kinds, learners) if kinds.count(kind) == 1}
     return {name: learners[name] for name in select(text, learners, "learner", classes) or learners}
 

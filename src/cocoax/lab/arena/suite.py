@@ -52,7 +52,7 @@ def arena_study(
     return Study(
         {name: ARENA[name] for name in chosen},
         {
-            "Auto" if challenger is None else type(challenger).__name__: first,
+            "Auto" if challenger is None else challenger.known_as: first,
             **(beside or {}),
             START: learners.Stay(),
             **{family: by_problem for family, by_problem in tuned.items() if by_problem},

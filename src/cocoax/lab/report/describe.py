@@ -9,6 +9,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ...learners.base import AbstractLearner
+
 
 class LearnerFacts(NamedTuple):
     """One learner of a study."""
@@ -36,7 +38,8 @@ def describe(part) -> str:
     """A module as Python code, with its numbers."""
     if isinstance(part, eqx.Module):
         inner = ", ".join(f"{key}={describe(value)}" for key, value in arguments(part).items() if value is not None)
-        return f"{type(part).__name__}({inner})"
+        name = part.known_as if isinstance(part, AbstractLearner) else type(part).__name__
+        return f"{name}({inner})"
     if eqx.is_array_like(part) and not isinstance(part, bool):
         return f"{float(part):g}" if np.ndim(part) == 0 else np.array2string(np.asarray(part), threshold=6)
     return repr(part) if isinstance(part, str | bool) else getattr(part, "__name__", repr(part))
