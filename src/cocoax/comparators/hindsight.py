@@ -80,7 +80,7 @@ def hindsight(
     """
     use_compilation_cache()
     check.instance(problem, Problem, ProblemError, "hindsight needs a Problem first")
-    if tree.is_element(problem.domain.start()):
+    if tree.has_element(problem.domain.start()):
         raise ProblemError("hindsight has no solver for factored matrices; give regret a decision to compare with")
     if tree.is_traced(problem, rounds, key):
         raise ProblemError("hindsight runs on the host; call it outside jit and vmap")

@@ -36,7 +36,7 @@ def gradient_squares(problem, rounds, x, axis=None) -> tuple[np.ndarray, np.ndar
     """
     count = len(jax.tree.leaves(rounds)[0])
     squares = np.zeros(count), np.zeros((count, problem.constraints))
-    if problem.constraints == 0 or tree.is_element(problem.domain.start()):
+    if problem.constraints == 0 or tree.has_element(problem.domain.start()):
         return squares
     entries = count * tree.size(problem.domain.start()) * (1 + problem.constraints)
     every = -(-entries // _MOST_ENTRIES)

@@ -50,6 +50,23 @@ def is_element(node) -> bool:
     return isinstance(node, AbstractElement)
 
 
+def has_element(x) -> bool:
+    """Whether a vector has a part that is not stored entry by entry."""
+    return any(map(is_element, jax.tree.leaves(x, is_leaf=is_element)))
+
+
+def is_like(x, other) -> bool:
+    """Whether both are vectors of one space, stored in one way."""
+    (nodes, structure), (others, needed) = (jax.tree.flatten(each, is_leaf=is_element) for each in (x, other))
+    return structure == needed and all(map(_is_like, nodes, others))
+
+
+def _is_like(node, other) -> bool:
+    if is_element(node) and is_element(other):
+        return node.is_like(other)
+    return not (is_element(node) or is_element(other)) and jnp.shape(node) == jnp.shape(other)
+
+
 def is_shape(node):
     """Whether a node of a tree of shapes is one shape, a tuple of sizes."""
     return isinstance(node, tuple) and all(isinstance(size, int) for size in node)
@@ -162,7 +179,7 @@ def with_leading_axes(x, count: int):
 
 def is_nonzero(x):
     """Whether any entry is not 0."""
-    return x.dot(x) > 0 if is_element(x) else norm(x, jnp.inf) > 0
+    return dot(x, x) > 0 if has_element(x) else norm(x, jnp.inf) > 0
 
 
 def ratio(above, below):

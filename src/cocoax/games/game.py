@@ -225,7 +225,7 @@ class Game(eqx.Module):
         like = self.average if self.decision is None else self.decision  # with requests, the next one is not known
         if like is None and self.problem is not None:  # in a session
             like = self.problem.domain.start()
-        if tree.is_element(like) and not (tree.is_element(comparator) and comparator.is_like(like)):
+        if tree.has_element(like) and not tree.is_like(comparator, like):
             raise ProblemError(
                 "comparator must be a matrix of the domain, as its element(...) makes them, or a decision"
             )
@@ -233,7 +233,7 @@ class Game(eqx.Module):
         point = jax.tree.map(np.shape, like)
         path = jax.tree.map(lambda leaf: (*self.loss.shape, *np.shape(leaf)), like)
         shape = jax.tree.map(np.shape, comparator)
-        if shape not in (point, path) and not tree.is_element(like):
+        if shape not in (point, path) and not tree.has_element(like):
             found = f"shape {shape}" if jax.tree.leaves(shape) else check.described(comparator)
             raise ProblemError(
                 f"comparator must be what hindsight returns, a point of shape {point} or a path of shape {path}, got "

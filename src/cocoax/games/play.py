@@ -190,7 +190,7 @@ def _checked_every(certify) -> int | None:
 
 def _add_decision(domain, total, x):
     """The sum of all decisions, compensated where they are arrays."""
-    if tree.is_element(x):
+    if tree.has_element(x):
         return domain.truncate(tree.add(total[0], x)), total[1]
     pairs = jax.tree.map(compensated_add, *total, x)
     return jax.tree.transpose(jax.tree.structure(x), jax.tree.structure((0, 0)), pairs)

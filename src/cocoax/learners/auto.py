@@ -221,7 +221,7 @@ class TrackedPI2(AbstractLearner):
 
 def _is_of_vectors(point: Point) -> bool:
     """Whether it is made of vectors: of matrices, no second copy is kept."""
-    return not tree.is_element(point) and all(jnp.ndim(leaf) <= 1 for leaf in jax.tree.leaves(point))
+    return not tree.has_element(point) and all(jnp.ndim(leaf) <= 1 for leaf in jax.tree.leaves(point))
 
 
 def _inside(problem, aim: Point, start: Point, round, played, rounds) -> Point:
@@ -263,9 +263,11 @@ def _clipped(domain, gradients, caps, poles: bool) -> tuple[Clipped, Clipped, Fl
 
 def _finite(gradient: Point, cap) -> Point:
     """Infinite entries, such as the slope of a root at 0, count as the longest gradient so far."""
-    if tree.is_element(gradient):
-        return gradient
-    return jax.tree.map(lambda x: jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x), gradient)
+
+    def bounded(x):
+        return x if tree.is_element(x) else jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x)
+
+    return jax.tree.map(bounded, gradient, is_leaf=tree.is_element)
 
 
 Auto = TrackedPI2

@@ -171,17 +171,17 @@ def check_form(problem: Problem, learner: AbstractLearner) -> None:
     """Raise if the learner's decisions cannot have the form that the problem needs: factored matrices, vertices."""
     if problem.integral and not learner.integral:
         raise LearnerError(
-            f"{type(learner).__name__} mixes vertices, but Problem(integral=True) needs one vertex; choose "
+            f"{learner.known_as} mixes vertices, but Problem(integral=True) needs one vertex; choose "
             "learners.AutoPrice()"
         )
     start = problem.domain.start()
-    if not any(map(tree.is_element, jax.tree.leaves(start, is_leaf=tree.is_element))):
+    if not tree.has_element(start):
         return
-    if not tree.is_element(start) or problem.domain.view(start) is start:
-        raise ProblemError("a factored NuclearNormBall cannot be a part of another domain; play on it alone")
+    if problem.domain.view(start) is start:
+        raise ProblemError("a factored NuclearNormBall can be a part of a Product, and of no other domain")
     if not learner.factored:
         raise LearnerError(
-            f"{type(learner).__name__} cannot play factored matrices; choose learners.Auto(), or learners.PrimalDual "
+            f"{learner.known_as} cannot play factored matrices; choose learners.Auto(), or learners.PrimalDual "
             "with primal.Tracked (and its own steps), OCG or OFW"
         )
 
@@ -202,8 +202,8 @@ def point_played(played: Point | None, decision: Point) -> Point:
 
 def as_point(point, like, dtype, name):
     """A point given by a user, in the shape of another."""
-    if tree.is_element(like):
-        if not tree.is_element(point) or not point.is_like(like):
+    if tree.has_element(like):
+        if not tree.is_like(point, like):
             raise ProblemError(f"{name} must be a matrix of the domain, as its element(...) makes them, or a decision")
         return tree.astype(point, dtype)
     point = check.listed(point) if isinstance(like, jax.Array) else point

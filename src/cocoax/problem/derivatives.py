@@ -13,7 +13,7 @@ from .functions import as_array, call
 
 
 def gradient(function, x) -> Any:
-    if isinstance(x, factored.View):
+    if factored.has_view(x):
         value, pull_back = pulled_back(function, x)
         return pull_back(jnp.ones_like(value))
     with _differentiable(function, x):
@@ -22,7 +22,7 @@ def gradient(function, x) -> Any:
 
 def jacobian(function, x) -> Any:
     """Gradients along a leading axis."""
-    if isinstance(x, factored.View):
+    if factored.has_view(x):
         values, pull_back = pulled_back(function, x)
         return jax.vmap(pull_back)(jnp.eye(values.size, dtype=values.dtype))
     with _differentiable(function, x):
@@ -32,7 +32,7 @@ def jacobian(function, x) -> Any:
 def pulled_back(function, x) -> tuple[Any, Any]:
     """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
     with _differentiable(function, x):
-        if isinstance(x, factored.View):
+        if factored.has_view(x):
             return factored.pulled_back(function, x)
         values, vjp = jax.vjp(function, x)
 
@@ -48,7 +48,7 @@ def user_gradient(function, name, x, round, several: int | None = None) -> Any:
 
     One constraint may leave the axis out.
     """
-    if tree.is_element(x):
+    if tree.has_element(x):
         raise ProblemError(f"{name}= is not for factored decisions; leave it out, and JAX takes the gradients")
     like = "like the decision" + ("" if several is None else f", with a leading axis of {several}")
 

@@ -48,7 +48,7 @@ class Minorants(eqx.Module):
     @classmethod
     def none(cls, problem: Problem, like: Point) -> "Minorants":
         """Those of no rounds, for decisions like this one."""
-        if tree.is_element(like):
+        if tree.has_element(like):
             raise ProblemError("a certificate needs decisions that are written down, not factored matrices")
         m, kind = problem.constraints, tree.dtype(like)
         slope = jax.tree.map(lambda leaf: jnp.zeros((m + 1, *leaf.shape), leaf.dtype), like)

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ..domains.matrices.view import View
+from ..domains.matrices.view import has_view
 from ..errors import ProblemError
 from .functions import WithPrevious
 
@@ -14,7 +14,7 @@ def arguments(function, view, round, previous) -> tuple:
     """What a loss or constraint is called with."""
     if not isinstance(function, WithPrevious):
         return view, round
-    if isinstance(view, View):
+    if has_view(view):
         raise ProblemError("a factored matrix knows no movement; write loss and constraint without previous")
     return view, round, previous
 

@@ -198,7 +198,7 @@ class Problem(eqx.Module):
         """
         view = self.domain.view(x)
         try:
-            if isinstance(view, factored.View):
+            if factored.has_view(view):
                 return factored.curvature(self._of_point(self._values, x, round, previous), view, (a, b))
             return jax.linearize(lambda point: self.linearize(point, round, previous)[2](a, b), x)[1]
         except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks

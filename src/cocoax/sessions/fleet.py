@@ -86,7 +86,7 @@ class Fleet(FleetViews):
         horizon = None if settings["horizon"] is None else Horizon(settings["horizon"])
         start = checked_start(problem, start)
         example = first_states(problem, learner, key, None, horizon, start, 1)[0]
-        if tree.is_element(learner.decision(example)):
+        if tree.has_element(learner.decision(example)):
             raise SessionError("a fleet keeps arrays; factored matrices need sessions of their own")
         identity = signature(problem, learner, [example], settings)
         campaigns = Campaigns(problem, learner, key, horizon, start, example)

@@ -110,7 +110,7 @@ class Session(SessionViews):
             copies = one_copy(copies, pending)
         settings = {**late_settings(horizon, pending, copies, expires), "certify": certify or None}
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
-        if keep_decisions and tree.is_element(problem.domain.start()):
+        if keep_decisions and tree.has_element(problem.domain.start()):
             raise SessionError("factored matrices have no columns; leave out keep_decisions=")
         if key is None and self.path is not None and self.path.exists():
             key = jax.random.key(0)  # only its dtype matters
@@ -227,7 +227,7 @@ class Session(SessionViews):
             self._durable.commit(copies, [copies.skip(ticket)])
 
     def _as_decision(self, played):
-        if tree.is_element(self._copies.decisions[0]):
+        if tree.has_element(self._copies.decisions[0]):
             raise SessionError("a session with factored matrices takes no played=; play the decision itself")
         like = to_numpy(self._copies.decisions[0])
         point = RoundSchema.of(like, "played").cast(played, "played")

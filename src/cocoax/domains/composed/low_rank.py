@@ -26,7 +26,8 @@ def LowRankPlusBiases(
     - `radius`: r.
     - `mean`: the ends of the interval of m.
     - `weights`: (p, q), to bound the weighted nuclear norm of Z (`WeightedNuclearNormBall`) instead.
-    - `options`: `method` and `iterations` of the ball.
+    - `options`: of the ball: `method`, `iterations`; or `factored=True`, `entries` and `rank`, for a matrix that is too
+      large to be written down. Losses then have `x["matrix"].entries(places)` of it, and the biases as arrays.
 
     >>> import jax.numpy as jnp
     >>> import cocoax as cx
@@ -37,6 +38,9 @@ def LowRankPlusBiases(
     >>> batch = {"user": jnp.array([0, 1]), "item": jnp.array([2, 2]), "rating": jnp.array([4.0, 5.0])}
     >>> float(problem.values(problem.domain.start(), batch)[0])
     2.5
+    >>> large = LowRankPlusBiases((10**5, 10**5), 1.0, factored=True, entries=([0, 99999], [7, 5]), rank=4)
+    >>> large.view(large.start())["matrix"].entries().tolist()
+    [0.0, 0.0]
     """
     m, n = as_matrix_shape(shape, "matrix of low rank")
     ball = NuclearNormBall((m, n), radius, **options) if weights is None else _weighted(weights, radius, options)

@@ -83,6 +83,29 @@ class Product(AbstractDomain):
     def project(self, x):
         return self._map(lambda block, part: block.project(part), x)
 
+    def validate(self, point, what, may_be_infinite=True):
+        """Block by block where one has points of its own form, such as a factored ball."""
+        if not self._has_views():
+            return super().validate(point, what, may_be_infinite)
+        needed = jax.tree.structure(self.blocks, is_leaf=_is_domain)
+        try:
+            parts = needed.flatten_up_to(point)
+        except ValueError:
+            found = check.described(point)
+            raise DomainError(f"a {what} for this product must have the structure {needed}, got {found}") from None
+        return needed.unflatten(
+            block.validate(part, what, may_be_infinite) for block, part in zip(self._leaves(), parts)
+        )
+
+    def view(self, x):
+        return self._map(lambda block, part: block.view(part), x) if self._has_views() else x
+
+    def truncate(self, x, weight=None):
+        return self._map(lambda block, part: block.truncate(part, weight), x) if self._has_views() else x
+
+    def _has_views(self) -> bool:
+        return any(type(block).view is not AbstractDomain.view for block in self._leaves())
+
     def _map(self, function, *trees):
         return jax.tree.map(function, self.blocks, *trees, is_leaf=_is_domain)
 

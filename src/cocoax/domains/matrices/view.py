@@ -167,9 +167,14 @@ class View(eqx.Module):
         return given
 
 
+def has_view(x: Any) -> bool:
+    """Whether it is a view of a factored matrix, or a tree that holds one."""
+    return any(map(_is_view, jax.tree.leaves(x, is_leaf=_is_view)))
+
+
 def misuse(name, x, error) -> str | None:
     """The sentence for a user's function that takes a factored matrix for an array; None if the error is another."""
-    if not isinstance(x, View) or "View" not in str(error):
+    if not has_view(x) or "View" not in str(error):
         return None
     reason = str(error).partition("\n")[0].rstrip(". ")
     return (
@@ -178,18 +183,18 @@ def misuse(name, x, error) -> str | None:
     )
 
 
-def pulled_back(function, x: View) -> tuple[Any, Any]:
-    """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
+def pulled_back(function, x: Any) -> tuple[Any, Any]:
+    """The values at x, a tree of views and arrays, and the function that maps weights of them to the gradient of the
+    weighted sum."""
     values, vjp, measurements = jax.vjp(_of_taps(function, x), *_zero_taps(function, x), has_aux=True)
 
     def pull_back(weights):
-        moved, taps = vjp(weights)
-        return _element(x, _adjoints(measurements, taps), moved)
+        return _gradient(x, measurements, *vjp(weights))
 
     return values, pull_back
 
 
-def curvature(function, x: View, weights):
+def curvature(function, x: Any, weights):
     """Products with the Hessian of the weighted sum of values at x, as a function of the direction."""
 
     def pulled(moved, taps):
@@ -198,30 +203,54 @@ def curvature(function, x: View, weights):
 
     _, push, measurements = jax.linearize(pulled, *_zero_taps(function, x), has_aux=True)
 
-    def product(direction: Factored) -> Factored:
-        along = View(direction, x.pattern)
-        products = push(direction.entries(), [measurement.of(along) for measurement in measurements])
-        moved, taps = tree.finite(products)
-        return _element(x, _adjoints(measurements, taps), moved)
+    def product(direction: Any) -> Any:
+        views = _nodes(x)
+        parts = jax.tree.leaves(direction, is_leaf=tree.is_element)
+        moved = [part.entries() if _is_view(view) else part for view, part in zip(views, parts)]
+        taps = [
+            [measurement.of(View(part, view.pattern)) for measurement in of_view]
+            for view, part, of_view in zip(views, parts, measurements)
+        ]
+        return _gradient(x, measurements, *tree.finite(push(moved, taps)))
 
     return product
 
 
-def _of_taps(function, x: View):
+def _is_view(node) -> bool:
+    return isinstance(node, View)
+
+
+def _nodes(x) -> list[Any]:
+    """The views and arrays of a tree."""
+    return jax.tree.leaves(x, is_leaf=_is_view)
+
+
+def _of_taps(function, x: Any):
+    """The function of what is added to entries and arrays (`moved`) and to every other measurement, node by node."""
+    nodes, structure = jax.tree.flatten(x, is_leaf=_is_view)
+
     def with_taps(moved, taps):
-        tape = _Tape(taps)
-        return function(View(x.point, x.pattern, moved, tape)), tape.measurements
+        tapes = [_Tape(of_node) for of_node in taps]
+        parts = [
+            View(node.point, node.pattern, entries, tape) if _is_view(node) else node + entries
+            for node, entries, tape in zip(nodes, moved, tapes)
+        ]
+        return function(jax.tree.unflatten(structure, parts)), [tape.measurements for tape in tapes]
 
     return with_taps
 
 
-def _zero_taps(function, x: View):
-    """Zeros for all that a function measures at x: the entries, and every other measurement."""
+def _zero_taps(function, x: Any):
+    """Zeros for all that a function measures at x: entries and arrays, and every other measurement."""
+    nodes, structure = jax.tree.flatten(x, is_leaf=_is_view)
 
     def measured():
-        tape = _Tape()
-        function(View(x.point, x.pattern, None, tape))
-        return tape.values
+        tapes = [_Tape() for _ in nodes]
+        parts = [
+            View(node.point, node.pattern, None, tape) if _is_view(node) else node for node, tape in zip(nodes, tapes)
+        ]
+        function(jax.tree.unflatten(structure, parts))
+        return [tape.values for tape in tapes]
 
     trial, values = jax.make_jaxpr(measured, return_shape=True)()
     if not _variables(trial.jaxpr.outvars) <= {each for equation in trial.eqns for each in equation.outvars}:
@@ -230,10 +259,23 @@ def _zero_taps(function, x: View):
             "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
             "products with x outside of them"
         )
-    zeros = jnp.zeros(x.point.count, x.dtype), [jnp.zeros(value.shape, value.dtype) for value in values]
-    if _depends(jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(*zeros).jaxpr):
+    moved = [jnp.zeros(node.point.count, node.dtype) if _is_view(node) else jnp.zeros_like(node) for node in nodes]
+    taps = jax.tree.map(lambda value: jnp.zeros(value.shape, value.dtype), values)
+    if _depends(jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(moved, taps).jaxpr):
         raise ProblemError("a loss or a constraint may multiply x with data only, not with what it has of x already")
-    return zeros
+    return moved, taps
+
+
+def _gradient(x: Any, measurements, moved, taps) -> Any:
+    """By the adjoints of what was measured of each node."""
+    nodes, structure = jax.tree.flatten(x, is_leaf=_is_view)
+    parts = [
+        _element(node, [measurement.adjoint(tap) for measurement, tap in zip(of_node, of_taps)], entries)
+        if _is_view(node)
+        else entries
+        for node, of_node, of_taps, entries in zip(nodes, measurements, taps, moved)
+    ]
+    return jax.tree.unflatten(structure, parts)
 
 
 def _depends(jaxpr) -> bool:
@@ -248,10 +290,6 @@ def _depends(jaxpr) -> bool:
 def _variables(atoms) -> set[Var]:
     """The variables among them; the others are literals."""
     return {each for each in atoms if isinstance(each, Var)}
-
-
-def _adjoints(measurements, taps):
-    return [measurement.adjoint(tap) for measurement, tap in zip(measurements, taps)]
 
 
 def _element(x: View, blocks, values=None) -> Factored:
