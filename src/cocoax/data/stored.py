@@ -19,7 +19,6 @@ from .parsers import Tables, columns
 from .registry import dataset
 
 _MANIFEST = "manifest.json"  # SHA-256 of each table's file
-_TRIES = 3  # at a place that other processes may be writing too
 
 
 def cache_folder(folder: Path | str | None = None) -> Path:
@@ -88,19 +87,19 @@ def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
 
 def _put(hidden, where, is_whole) -> None:
     """Rename; what stands there is kept if it is whole, as another process may have been faster, and else removed."""
-    for _ in range(_TRIES):
+    for last in (False, False, True):  # other processes may be writing it too
         try:
             hidden.rename(where)
             return
-        except OSError as error:
-            failed = error
-        if is_whole():
-            return
+        except OSError:
+            if is_whole():
+                return
+            if last:
+                raise
         old = _beside(where)
         with contextlib.suppress(OSError):
             where.rename(old)  # a folder, a file, or a link: never what it leads to
             old.unlink() if old.is_symlink() or old.is_file() else shutil.rmtree(old, ignore_errors=True)
-    raise failed
 
 
 def _beside(where) -> Path:

@@ -1,5 +1,7 @@
 """Low rank plus biases: the matrix as factors plays the game of the matrix that is written down."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,8 +40,9 @@ def problem_of(domain, entries, inner):
     return cx.Problem(domain, loss, constraint)
 
 
+LARGE: Any = LowRankPlusBiases(SHAPE, 4.0, factored=True, entries=(ROWS, COLUMNS), rank=6, method="exact")
 FACTORED = problem_of(
-    LowRankPlusBiases(SHAPE, 4.0, factored=True, entries=(ROWS, COLUMNS), rank=6, method="exact"),
+    LARGE,
     lambda matrix, r: matrix.entries(r["place"]),
     lambda matrix, r: matrix.inner(r["left"], r["right"]),
 )
@@ -56,7 +59,7 @@ def written(x):
 
 def test_gradients_are_those_of_the_matrix_that_is_written_down():
     x = FACTORED.domain.start()
-    x["matrix"] = FACTORED.domain.blocks["matrix"].element(jnp.ones((1, 8)), jnp.arange(6.0)[None])
+    x["matrix"] = LARGE.blocks["matrix"].element(jnp.ones((1, 8)), jnp.arange(6.0)[None])
     r = jax.tree.map(lambda column: column[0], ROUNDS)
     for found, expected in zip(FACTORED.gradients(x, r), WRITTEN.gradients(written(x), r)):
         for name in ("mean", "rows", "columns"):
@@ -102,6 +105,6 @@ def test_points_of_another_form_are_refused_in_one_sentence():
 def test_a_product_of_two_factored_balls_keeps_them_apart():
     first, second = (NuclearNormBall(SHAPE, 1.0, factored=True, entries=([k], [k]), rank=2) for k in (0, 1))
     problem = cx.Problem(Product((first, second)), lambda x, r: jnp.sum((x[0].entries() - 2 * x[1].entries() - r) ** 2))
-    x = (first.element(values=jnp.array([0.5])), second.element(values=jnp.array([0.25])))
+    x = tuple(ball.element(values=jnp.array([value])) for ball, value in zip((first, second), (0.5, 0.25)))  # pyright: ignore[reportAttributeAccessIssue]
     gradient = problem.gradients(x, jnp.array(1.0))[0]
     assert float(gradient[0].values[0]) == -2.0 and float(gradient[1].values[0]) == 4.0
