@@ -2,8 +2,10 @@
 
 import argparse
 import importlib
+import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +14,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import polars as pl
 import pytest
 
 import cocoax as cx
+from cocoax.lab.arena import series
 
 ROOT = Path(__file__).parent.parent
 
@@ -156,3 +160,25 @@ def test_the_arena_is_tuned(tmp_path, monkeypatch, capsys, module):
     assert found["two items, from nothing"] == {}
     sentence = f"two items, from nothing: {family}: TunedEG plays on a ProbabilitySimplex only"
     assert sentence in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("benchopt") is None, reason='pip install "cocoax[benchopt]"')
+def test_benchopt_runs_our_learners_on_our_series(tmp_path):
+    """Its score is that of a game."""
+    shutil.copytree(ROOT / "benchmarks" / "benchopt", tmp_path / "benchmark")
+    assert sum(len(file.read_text().splitlines()) for file in tmp_path.rglob("*.py")) < 200
+    chosen = ["-d", "arena-2026[series='cars, carbon',rounds=100]", "-s", "untuned[learner=Stay]"]
+    chosen += ["-s", "tuned[family=['Tracked with ascent']]", "-n", "1", "-r", "1"]
+    command = [sys.executable, "-m", "benchopt", "run", ".", *chosen, "--no-plot", "--no-html", "--output", "tiny"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=tmp_path / "benchmark", env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = pl.read_parquet(tmp_path / "benchmark" / "outputs" / "tiny.parquet")
+    scores = dict(zip(table["solver_name"], table["objective_value"]))
+    assert set(scores) == {"untuned[learner=Stay]", "tuned[family=Tracked with ascent]"}
+    one = series.frozen("cars, carbon")
+    rounds = jax.tree.map(jnp.asarray, one.part(one.tuning, one.tuning + 100))
+    game = cx.play(one.problem, cx.learners.Stay(), rounds, key=jax.random.key(0))
+    expected = game.score(cx.hindsight(one.problem, rounds, tol=1e-4, progress=False))[-1]
+    np.testing.assert_allclose(scores["untuned[learner=Stay]"], expected, rtol=1e-3)  # float32 there
