@@ -1,10 +1,12 @@
 """The online certificate against the true regret, and the guard around Auto, on the arena.
 
-python -m benchmarks.certificates [--workers N] [--seeds N] [--out FILE] [problem ...]
+python -m benchmarks.certificates [--seeds 10] [--rounds 1000] [--workers 1] [--factors 4] [problem ...]
+python -m benchmarks.certificates --table
 
-For each problem and learner: in how many games the bound was below the regret (beyond rounding), and at the horizon of
-1000 rounds the means over seeds of regret, bound, and the regret of staying at the start. `Guarded` plays Auto's
-decisions if it never switches: how often it did, for several factors.
+For each problem and learner: in how many games a bound was below the regret (beyond rounding), and the means over seeds
+of regret, score and bound. `Guarded` plays Auto's decisions if it never switches: how often it did, for each factor.
+What is found goes into benchmarks/results/certificates.json, problem by problem; those that are there already are left
+out, so a run that was stopped goes on (`--again` plays them again). `--table` prints what is there as Markdown.
 """
 
 import argparse
@@ -22,11 +24,12 @@ import numpy as np
 import cocoax as cx
 from cocoax import learners, primal
 from cocoax.errors import CocoaxError
-from cocoax.lab.arena.problems import ARENA
+from cocoax.lab.arena.problems import ARENA, VERSION_1
 from cocoax.lab.sources import as_source
 
-HORIZON = 1000
-FACTORS = (0.5, 1.0, 2.0, 4.0)
+RESULTS = Path(__file__).parent / "results" / "certificates.json"
+TOLERANCE = 1e-5  # of the comparators
+ROUNDING = 1e-9  # of the sum of all |losses|, in float64
 LEARNERS = {
     "Auto": learners.Auto(),
     "Stay": learners.Stay(),
@@ -39,74 +42,108 @@ LEARNERS = {
 }
 
 
-def measure(name, seeds):
-    """A row for each learner, and for each factor whether the guard switched."""
+def measure(name, seeds, rounds, factors):
+    """A row for each learner, and for each factor how often the guard switched."""
     jax.config.update("jax_enable_x64", True)
-    drawn = [as_source("benchmark", ARENA[name]).draw(seed, HORIZON) for seed in range(seeds)]
-    best = [each.comparator(HORIZON, 1e-5) for each in drawn]
-    problems, rounds = (
-        jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
-        for each in ([d.problem for d in drawn], [d.rounds for d in drawn])
-    )
+    drawn = [as_source("benchmark", ARENA[name]).draw(seed, rounds) for seed in range(seeds)]
+    best = [each.comparator(rounds, TOLERANCE) for each in drawn]
+    games = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[(each.problem, each.rounds) for each in drawn])
     rows = {}
     for title, learner in LEARNERS.items():
         try:
-            games = _play(problems, learner, rounds)
+            rows[title] = _row(_play(*games, learner, certify=rounds), best)
         except (CocoaxError, ValueError, TypeError) as error:
-            print(f"{name}: {title}: {str(error)[:100]}", flush=True)
-            continue
-        certificate = games.certificate()
-        bound = certificate.regret
-        loss = np.asarray(games.loss, np.float64)
-        regret = loss.sum(1) - np.array([each.value for each in best])
-        beyond = np.array([each.constraint.sum(0) for each in best])  # the comparator meets them in expectation
-        slack = (certificate.multiplier * np.maximum(beyond, 0)).sum(1) + 1e-9 * np.abs(loss).sum(1)
-        below = bound < regret - slack
-        rows[title] = {"regret": regret.mean(), "bound": bound.mean(), "below": int(below.sum()), "games": len(bound)}
-    switched = np.asarray(_guarded(problems, jnp.array(FACTORS), rounds))
-    return name, {"rows": rows, "switched": {str(c): int(s) for c, s in zip(FACTORS, switched.sum(0))}}
+            rows[title] = {"refused": str(error)[:100]}
+    switched = {f"{factor:g}": _switched(*games, factor) for factor in factors}
+    return {"rounds": rounds, "seeds": seeds, "learners": rows, "switched": switched}
 
 
-def _play(problems, learner, rounds):
-    return jax.vmap(lambda p, r: cx.play(p, learner, r, key=jax.random.key(0), certify=True))(problems, rounds)
+def _play(problems, rounds, learner, **options):
+    return jax.vmap(lambda p, r: cx.play(p, learner, r, key=jax.random.key(0), **options))(problems, rounds)
 
 
-def _guarded(problems, factors, rounds):
-    def switched(problem, factor, rounds):
-        learner = learners.Guarded(learners.Auto(), learners.Stay(), factor=factor, regret=0.75, violation=0.75)
-        state = cx.play(problem, learner, rounds, key=jax.random.key(0)).state
-        return getattr(state, "learner", state).switched  # with movement, the state is one level down
+def _row(games, best):
+    certificate, compiled = games.certificate(), np.asarray(games.certified, np.float64)[:, -1]
+    loss = np.asarray(games.loss, np.float64)
+    regret = loss.sum(1) - np.array([each.value for each in best])
+    beyond = np.array([each.constraint.sum(0) for each in best])  # the comparator meets them in expectation
+    slack = (certificate.multiplier * np.maximum(beyond, 0)).sum(1) + ROUNDING * np.abs(loss).sum(1)
+    violation = np.asarray(games.constraint, np.float64).sum(1)
+    score = regret + [(one.price * np.maximum(v, 0)).sum() for one, v in zip(best, violation)]
+    return {
+        "regret": regret.mean(),
+        "score": score.mean(),
+        "bound": certificate.regret.mean(),
+        "compiled bound": compiled.mean(),
+        "below": int((certificate.regret < regret - slack).sum()),
+        "compiled below": int((compiled < certificate.regret - ROUNDING * np.abs(loss).sum(1)).sum()),
+        "games": len(regret),
+    }
 
-    return jax.vmap(lambda p, r: jax.vmap(lambda c: switched(p, c, r))(factors))(problems, rounds)
+
+def _switched(problems, rounds, factor):
+    learner = learners.Guarded(learners.Auto(), learners.Stay(), factor=factor, regret=0.75, violation=0.75)
+    state = _play(problems, rounds, learner).state
+    return int(np.sum(getattr(state, "learner", state).switched))  # with movement, the state is one level down
+
+
+def table(found):
+    """Markdown, and the figures that the docs quote."""
+    print("| problem | T | Auto's regret | its bound | the start's regret | its score | bound / regret | / score |")
+    print("|---|---|---|---|---|---|---|---|")
+    first, by_regret, by_score = [name for name in VERSION_1 if name in found], 0, 0
+    for name in [*first, *(name for name in ARENA if name in found and name not in first)]:
+        auto, start = (found[name]["learners"][title] for title in ("Auto", "Stay"))
+        of_regret = auto["bound"] / start["regret"] if start["regret"] > 0 else np.inf
+        of_score = auto["bound"] / start["score"] if start["score"] > 0 else np.inf
+        by_regret += name in first and of_regret < 5
+        by_score += name in first and of_score < 5
+        numbers = auto["regret"], auto["bound"], start["regret"], start["score"]
+        ratios = " | ".join(f"{ratio:.2g}" if np.isfinite(ratio) else "–" for ratio in (of_regret, of_score))
+        print(f"| {name} | {found[name]['rounds']} | {' | '.join(f'{x:.3g}' for x in numbers)} | {ratios} |")
+    rows = [row for one in found.values() for row in one["learners"].values() if "games" in row]
+    games, below = sum(row["games"] for row in rows), sum(row["below"] + row["compiled below"] for row in rows)
+    print(f"\n{len(found)} problems, {games} games; bounds below the regret: {below}.")
+    print(f"Of {len(first)} problems of version 1, below 5 times the start's regret: {by_regret}; score: {by_score}.")
+    factors = sorted({factor for one in found.values() for factor in one["switched"]}, key=float)
+    for factor in factors:
+        there = [(one["switched"][factor], one["seeds"]) for one in found.values() if factor in one["switched"]]
+        print(
+            f"The guard with the factor {factor} switched in {sum(a for a, _ in there)} of {sum(b for _, b in there)}."
+        )
 
 
 def main(arguments):
     unknown = [name for name in arguments.problems if name not in ARENA]
     if unknown:
         sys.exit(f"the arena has no {unknown[0]!r}; it has {', '.join(map(repr, ARENA))}")
+    found = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    if arguments.table:
+        return table(found)
+    wanted = [name for name in arguments.problems or [*VERSION_1, *ARENA] if arguments.again or name not in found]
     os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of the workers
-    spawn, found = multiprocessing.get_context("spawn"), {}
-    with concurrent.futures.ProcessPoolExecutor(arguments.workers, spawn) as workers:
-        running = [workers.submit(measure, name, arguments.seeds) for name in arguments.problems or ARENA]
+    settings, spawn = (arguments.seeds, arguments.rounds, arguments.factors), multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(arguments.workers, spawn, max_tasks_per_child=1) as workers:
+        running = {workers.submit(measure, name, *settings): name for name in dict.fromkeys(wanted)}
         for done in concurrent.futures.as_completed(running):
-            name, result = done.result()
-            found[name] = result
-            auto, stay = result["rows"]["Auto"], result["rows"]["Stay"]
-            below = sum(row["below"] for row in result["rows"].values())
-            games = sum(row["games"] for row in result["rows"].values())
+            name, result = running[done], done.result()
+            found = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}  # others may have written
+            arguments.out.write_text(json.dumps(found | {name: result}, indent=1) + "\n")
+            auto, start = (result["learners"][title] for title in ("Auto", "Stay"))
             print(
-                f"{name}: Auto {auto['regret']:.3g}, bound {auto['bound']:.3g}, start {stay['regret']:.3g}; "
-                f"below the regret {below} of {games}; switched {result['switched']}",
-                flush=True,
+                f"{name}: Auto {auto['regret']:.3g}, bound {auto['bound']:.3g}, start {start['regret']:.3g}", flush=True
             )
-            if arguments.out:
-                arguments.out.write_text(json.dumps(found, indent=1))
+    return None
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", nargs="*")
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--factors", type=lambda text: [float(part) for part in text.split(",")], default=[4.0])
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--table", action="store_true")
     main(parser.parse_args())

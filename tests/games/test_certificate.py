@@ -1,5 +1,6 @@
 """The online certificate: never below the true regret, whoever plays; exact where rounds are linear."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,6 +96,7 @@ class _Rough(cx.domains.L2Ball):
         (lambda ball: cx.domains.Embed(ball, (3,), slice(1, 3)), -5.0),
         (lambda ball: cx.domains.MinkowskiSum([ball, ball]), -10.0),
         (lambda ball: cx.domains.UnionHull([ball, cx.domains.Scale(ball, 2.0)]), -10.0),
+        (lambda ball: ball.intersect(jnp.array([1.0, 0.0]), 10.0), -5.0),
         (cx.domains.Counted, -5.0),
         (cx.domains.Cached, -5.0),
     ],
@@ -160,6 +162,36 @@ def test_rounding_proves_no_infeasibility(kind):
             certificate = game.certificate()
             assert not certificate.infeasible
             assert certificate.regret >= float(game.loss.sum()) - 1e-5  # 0 costs nothing
+
+
+class _Loud(Stay):
+    """Says that its multiplier is huge."""
+
+    def observe(self, problem, state, round, *, played=None):
+        state, outcome = super().observe(problem, state, round, played=played)
+        return state, eqx.tree_at(lambda one: one.multiplier, outcome, jnp.full_like(outcome.multiplier, 1e12))
+
+
+@pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("learner", [Stay(), _Loud()])
+def test_rounding_that_cancels_proves_nothing(kind, learner):
+    """Values of plus and minus 10^6, whose sum is small but not what they lost: only 0 is feasible, and costs 0."""
+    domain = cx.domains.Box(jnp.zeros(3, kind), jnp.ones(3, kind))
+    rounds = jnp.asarray(np.random.default_rng(0).uniform(0.1, 3, (100, 3)), kind)
+    swings = jnp.asarray(np.tile([1e6, -1e6], 50), kind)
+    for constraint in (lambda x, r: jnp.vdot(r[0], x) + r[1], lambda x, r: jnp.vdot(r[0], x) + r[1] * x[0]):
+        problem = cx.Problem(domain, lambda x, r: -jnp.vdot(r[0][::-1], x), constraint)
+        game = cx.play(problem, learner, (rounds, swings), key=KEY, certify=100)
+        regret, certificate = float(np.asarray(game.loss, float).sum()), game.certificate()
+        assert not certificate.infeasible
+        assert certificate.regret >= regret and game.certified[-1] >= regret
+
+
+def test_an_overflow_proves_nothing():
+    """A constraint of plus infinity must not become a bound of minus infinity."""
+    problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.where(r["cost"][0] > 1, jnp.inf, x[0]))
+    game = jax.jit(lambda: cx.play(problem, TRACKED, DATA, key=KEY, certify=ROUNDS))()
+    assert game.bad_round >= 0 and game.certified[-1] == np.inf and game.certificate().regret == np.inf
 
 
 def test_games_go_on_and_batches_are_batches():

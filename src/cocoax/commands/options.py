@@ -10,6 +10,9 @@ from ..errors import LabError
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the games that are already in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+Certify = Annotated[
+    bool, typer.Option("--certify", help="Also keep what games prove of their own regret, for bands in the report.")
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine; beside a GPU most cores, else 1.")]
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, as tcp://head:8786.")]
 

@@ -7,7 +7,7 @@ import typer
 
 from ..errors import LabError
 from .app import app
-from .options import Cluster, Quiet, Resume, Workers, numbers
+from .options import Certify, Cluster, Quiet, Resume, Workers, numbers
 from .studies import Options, begun, finish, typed
 
 
@@ -39,6 +39,7 @@ def race(
     quiet: Quiet = False,
     workers: Workers = None,
     cluster: Cluster = None,
+    certify: Certify = False,
 ):
     """Every learner of a file on every problem of it, against the same rounds; ends with a report.
 
@@ -49,12 +50,12 @@ def race(
         raise LabError("--allow-code is for TOML files; leave it out")
     which = str(file)
     if which not in ("arena", "requests", "arena-2026"):
-        options = Options(out or Path("out/race"), resume, quiet, workers, cluster)
+        options = Options(out or Path("out/race"), resume, quiet, workers, cluster, certify)
         if (problems, challenger) != (None, None):
             raise LabError("--problems and --challenger are for `cocoax race arena`; a file says its problems itself")
         _race_file(file, options, horizons, seeds, learners, allow_code)
         return
-    options = Options(out or Path("out", which), resume, quiet, workers, cluster)
+    options = Options(out or Path("out", which), resume, quiet, workers, cluster, certify)
     if which == "arena-2026":
         if (learners, horizons, seeds) != (None, None, None):
             raise LabError("arena-2026 has series of one length; give --problems, --challenger and --out alone")

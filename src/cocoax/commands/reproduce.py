@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .app import app
-from .options import Cluster, Out, Quiet, Resume, Workers, numbers
+from .options import Certify, Cluster, Out, Quiet, Resume, Workers, numbers
 from .studies import Options, begun, finish
 
 
@@ -24,9 +24,10 @@ def reproduce(
     quiet: Quiet = False,
     workers: Workers = None,
     cluster: Cluster = None,
+    certify: Certify = False,
 ):
     """The paper's experiment, the baselines, and the variant whose constraint binds; ends with a report."""
-    options = Options(out, resume, quiet, workers, cluster)
+    options = Options(out, resume, quiet, workers, cluster, certify)
     with begun(options) as client:
         from ..lab import paper
 

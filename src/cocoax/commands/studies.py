@@ -19,6 +19,7 @@ class Options(NamedTuple):
     quiet: bool
     workers: int | None
     cluster: str | None
+    certify: bool
 
 
 @contextlib.contextmanager
@@ -44,6 +45,7 @@ def finish(study, options: Options, client, *, tables=None, **report):
     """Play the study, and write its report, with the tables that are made of the study then."""
     from ..lab.report.write import write_report  # here, so that what it needs is not missed after all games
 
+    study.certify = options.certify
     try:
         dask = client()
         if dask is not None and options.cluster is None:

@@ -23,9 +23,9 @@ class Certificate(eqx.Module):
     r"""A proven upper bound on the regret so far, against every fixed decision that meets the constraints in total.
 
     For every x in X with $\sum_sg_s(x)\le0$: $\sum_sf_s(x_s)-\sum_sf_s(x)\le$ `regret`. It holds for every sequence of
-    convex rounds, whatever took the decisions, up to rounding of values and sums, times the multiplier. Where x keeps
-    the constraints in expectation only, and $\sum_sg_s(x)\le c$, add $\langle\lambda,c\rangle$ with the `multiplier`
-    $\lambda$. If a gradient was not finite, the bound is infinite.
+    convex rounds, whatever took the decisions; rounding is allowed for, if each round's values and gradients are right
+    to the last bit of their dtype. Where x keeps the constraints in expectation only, and $\sum_sg_s(x)\le c$, add
+    $\langle\lambda,c\rangle$ with the `multiplier` $\lambda$. If a gradient was not finite, the bound is infinite.
 
     If `infeasible`, no x in X meets them: $\langle\lambda,\sum_sg_s(x)\rangle>0$ for all of them, with the
     `multiplier` $\lambda\ge0$; there is no regret then, and the bound is $-\infty$. It is said only where that is
@@ -60,9 +60,11 @@ def certificate(domain: AbstractDomain, minorants: Minorants, *, lmos: Any = 20)
     lmos = check.whole(lmos, "lmos", ProblemError, low=1)
     if tree.is_traced(domain, minorants):
         raise ProblemError("a certificate is made on the host; ask for it outside jit and vmap")
-    sure = max(_SURE, _ROUNDINGS * float(jnp.finfo(minorants.sums.loss.dtype).eps))
+    eps = float(jnp.finfo(minorants.sums.loss.dtype).eps)
+    sure = max(_SURE, _ROUNDINGS * eps)
     with jax.enable_x64(True):
         domain, minorants = float64(domain), _settled(float64(minorants))
+        minorants = _cautious(minorants, domain, eps)
         search = _Search(domain, minorants, sure)
         for _ in range(lmos):
             if not search.step():
@@ -143,7 +145,7 @@ def _least(domain, minorants, multiplier):
     """The least violation, and how large the numbers are that it is a difference of."""
     slopes = jax.tree.map(lambda leaf: leaf[1:], minorants.slope)
     reach = sum(jnp.abs(jax.vmap(domain.lowest)(tree.scale(sign, slopes))) for sign in (1.0, -1.0))
-    size = multiplier @ (jnp.abs(minorants.sums.offset[1:]) + reach)
+    size = multiplier @ (jnp.abs(minorants.sums.offset[1:]) + minorants.sums.size[1:] + reach)
     return minorants.least_violation(domain, multiplier), size
 
 
@@ -151,6 +153,9 @@ def _is_proof(domain, minorants, multiplier, sure) -> bool:
     """Whether no decision meets the constraints, by this multiplier."""
     least, size = _least(domain, minorants, jnp.asarray(multiplier / multiplier.max()))
     return bool(least > sure * size)
+
+
+_cautious = eqx.filter_jit(Minorants.cautious)
 
 
 def _settled(minorants):

@@ -119,7 +119,7 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         learner_state, decision, outcome = loop.play_round(problem, learner, progress.learner, round)
         number = None if environment is None else progress.round + 1
         progress = Progress(learner_state, following, progress.key, number)
-        bound = _bound(problem.domain, learner_state, t, certify) if certify else None
+        bound = _bound(problem, learner_state, t, certify) if certify else None
         kept = decision if keep_decisions else None, round if keep_rounds else None
         row = (outcome, *kept, bound, _measured(problem, metrics, decision, round))
         return (progress, _add_decision(problem.domain, total, decision)), row
@@ -171,14 +171,10 @@ def _measured(problem, metrics, decision, round):
     return values
 
 
-def _bound(domain, state, t, every):
+def _bound(problem, state, t, every):
     """A bound on the regret after every so many rounds, and NaN after the others."""
-    minorants = state.minorants
-
-    def bound():
-        return minorants.regret_bound(domain, *minorants.good_multiplier(domain))
-
-    return jax.lax.cond((t + 1) % every == 0, bound, lambda: jnp.full_like(minorants.sums.loss, jnp.nan))
+    nothing = jnp.full_like(state.minorants.sums.loss, jnp.nan)
+    return jax.lax.cond((t + 1) % every == 0, lambda: state.regret_bound(problem), lambda: nothing)
 
 
 def _checked_every(certify) -> int | None:

@@ -42,6 +42,9 @@ class Study:
     - `out`: a folder, in which finished games are kept: a study that was stopped goes on where it was. Without it,
       results live as long as the study.
     - `tol`: of the comparators' certificates, as in `hindsight`.
+    - `certify`: also keep what each game proves of its own regret while it is played (docs/certificates.md), at the
+      rounds that curves keep; reports then have the band between regret and its proven bound. Factored decisions have
+      no such bound.
 
     >>> import cocoax as cx
     >>> from cocoax.lab import Study
@@ -67,6 +70,7 @@ class Study:
         out: Path | str | None = None,
         *,
         tol: float = 1e-3,
+        certify: bool = False,
     ):
         self.sources = {str(name): as_source(name, problem) for name, problem in by_name(problems, "problem").items()}
         self.learners = {str(name): learner for name, learner in by_name(learners, "learner").items()}
@@ -75,7 +79,7 @@ class Study:
                 check.instance(one, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
         self.horizons = {name: whole_numbers(of_problem(horizons, name), "horizons", 1) for name in self.sources}
         self.seeds = whole_numbers(seeds, "seeds", 0)
-        self.tol = tol
+        self.tol, self.certify = tol, check.flag(certify, "certify", LabError)
         self.out = None if out is None else Path(out)
         self.store = Memory() if out is None else Store(Path(out) / "store")
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
@@ -94,13 +98,14 @@ class Study:
     def plan(self) -> list[Planned]:
         """All games, in the order of the table."""
         sources = {name: fingerprint(source) for name, source in self.sources.items()}
+        kind = ["game", "certified"] if self.certify else ["game"]
         return [
             Planned(problem, learner, horizon, seed, f"{key}-{horizon}-{seed}")
             for problem in self.sources
             for learner in self.learners
             for played in [self.learner(learner, problem)]
             if played is not None
-            for key in [self._key("game", self.device, sources[problem], played)]
+            for key in [self._key(*kind, self.device, sources[problem], played)]
             for horizon in self.horizons[problem]
             for seed in self.seeds
         ]
@@ -136,7 +141,7 @@ class Study:
         return rows.table(self._stored())
 
     def curves(self) -> pl.DataFrame:
-        """Regret, violation, multiplier and score over the rounds, thinned, for every game."""
+        """Regret and its proven bound, violation, multiplier and score over the rounds, thinned, for every game."""
         return rows.curves(self._stored())
 
     def seconds(self) -> pl.DataFrame:

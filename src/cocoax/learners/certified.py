@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+from jaxtyping import Array, Float
 
 from ..core import check, tree
 from ..core.facts import Facts
@@ -17,6 +18,15 @@ class CertifiedState(eqx.Module):
     learner: Any
     minorants: Minorants
     policy: PolicySums | None  # where requests are seen first
+
+    def regret_bound(self, problem: Problem, *, policy: bool = False) -> Float[Array, ""]:
+        """A proven bound on the regret so far, in compiled code; with `policy`, against the best policy.
+
+        Infinite where nothing is proven.
+        """
+        if policy and self.policy is not None:
+            return self.minorants.total_loss - self.policy.best_lower_bound()
+        return self.minorants.good_regret_bound(problem.domain)
 
 
 class Certified(AbstractLearner):

@@ -68,7 +68,7 @@ class Guarded(AbstractLearner):
     """
 
     facts = Facts(
-        cost="its candidate's, or its fallback's; a gradient of f and of each g; 7 LMOs at rounds 1, 4, 9, ...",
+        cost="its candidate's, or its fallback's; a gradient of f and of each g; up to 7 LMOs at rounds 1, 4, 9, ...",
         guarantee="its fallback's, with larger constants, proven",
         cites=("cocoax",),
         regret=Fraction(3, 4),
@@ -171,8 +171,8 @@ class Guarded(AbstractLearner):
         domain, minorants, kind = problem.domain, state.minorants, state.gradients.dtype
         p, q, c = (one.astype(kind) for one in (self.regret, self.violation, self.factor))
         most = c * domain.diameter(2).astype(kind) * state.gradients**p
-        multiplier, vertex = minorants.good_multiplier(domain)
-        is_good = minorants.regret_bound(domain, self._limited(problem, minorants, multiplier, p), vertex) <= most
+        bound = minorants.good_regret_bound(domain, lambda multiplier: self._limited(problem, minorants, multiplier, p))
+        is_good = jnp.isfinite(bound) & (bound <= most)
         return is_good & jnp.all(minorants.violation <= c * state.values**q)
 
     def _limited(self, problem, minorants, multiplier, p):

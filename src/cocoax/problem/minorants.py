@@ -1,5 +1,6 @@
 """Affine functions below the loss and the constraints of all rounds so far: proofs that hold for every learner."""
 
+import contextlib
 from typing import Any
 
 import equinox as eqx
@@ -10,22 +11,25 @@ from jaxtyping import Array, Float, Int
 from ..core import tree
 from ..core.sums import compensated_add
 from ..domains.base import AbstractDomain, Point
-from ..errors import ProblemError
+from ..errors import DomainError, ProblemError
 from .problem import Problem, Round
 
 _BATCH = 32  # rounds whose slopes are added up before they go into the sum: large arrays are then read half as often
+_EVALUATED = 4  # roundings of a sum that is evaluated
 _MOST = 8.0  # times the mean multiplier
-_NARROWER = 4  # times, with one LMO each
+_NARROWER = 4  # times at most, with one LMO each
+_CLOSE = 0.02  # of the bound: what a better multiplier must be able to gain
 
 
 class _Sums(eqx.Module):
     loss: Float[Array, ""]  # sum of f_s(x_s), with the cost of movement
-    offset: Float[
-        Array, " n"
-    ]  # sum of h_s(x_s) - <grad h_s(x_s), x_s>, for the n = m + 1 functions h = f, g_1, ..., g_m
-    slope: Point  # sum of grad h_s(x_s), along a leading axis
+    # sum of h_s(x_s) - <grad h_s(x_s), x_s>, for the n = m + 1 functions h = f, g_1, ..., g_m
+    offset: Float[Array, " n"]
+    # sum of grad f_s(x_s), and of all grad g_s(x_s) along a leading axis; apart, as to stack them takes time
+    slope: tuple[Point, Point]
     multiplier: Float[Array, " m"]  # sum of those that were played
     constraint: Float[Array, " m"]  # sum of g_s(x_s), with what movement adds
+    size: Float[Array, " n"]  # sum of |h_s(x_s)| + |<grad h_s(x_s), x_s>| + diameter |grad h_s(x_s)|: what rounds
 
 
 class Minorants(eqx.Module):
@@ -51,33 +55,45 @@ class Minorants(eqx.Module):
         if tree.has_element(like):
             raise ProblemError("a certificate needs decisions that are written down, not factored matrices")
         m, kind = problem.constraints, tree.dtype(like)
-        slope = jax.tree.map(lambda leaf: jnp.zeros((m + 1, *leaf.shape), leaf.dtype), like)
-        sums = _Sums(jnp.zeros((), kind), jnp.zeros(m + 1, kind), slope, jnp.zeros(m, kind), jnp.zeros(m, kind))
+        slope = tree.zeros_like(like), jax.tree.map(lambda leaf: jnp.zeros((m, *leaf.shape), leaf.dtype), like)
+        of_constraints, of_all = jnp.zeros(m, kind), jnp.zeros(m + 1, kind)
+        sums = _Sums(jnp.zeros((), kind), of_all, slope, of_constraints, of_constraints, of_all)
         return cls(sums, sums, jnp.zeros((), jnp.int32))
 
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
         """After a round in which x was played, with this outcome (whose values count movement)."""
-        offset, slope = tangents(problem, x, round)
-        added = _Sums(outcome.loss, offset, None, outcome.multiplier, outcome.constraint)
+        values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
+        lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
+        size = jnp.abs(values) + jnp.abs(at_x) + _diameter(problem.domain).astype(lengths.dtype) * lengths
+        added = _Sums(outcome.loss, values - at_x, None, outcome.multiplier, outcome.constraint, size)
         small, small_lost = (eqx.tree_at(lambda s: s.slope, each, None) for each in (self.sums, self.lost))
         pairs = jax.tree.map(compensated_add, small, small_lost, added)
         sums, lost = jax.tree.transpose(jax.tree.structure(added), jax.tree.structure((0, 0)), pairs)
-        slopes = tree.sub(self.lost.slope, slope)
+        slopes = tree.sub(self.lost.slope, (of_loss, of_constraints))
         (total, slopes), _ = jax.lax.while_loop(  # once or never
             lambda state: state[1],
             lambda state: (_settled(*state[0]), jnp.asarray(False)),
             ((self.sums.slope, slopes), self.rounds % _BATCH == _BATCH - 1),
         )
         sums, lost = (
-            _Sums(each.loss, each.offset, slope, each.multiplier, each.constraint)
+            eqx.tree_at(lambda s: s.slope, each, slope, is_leaf=lambda node: node is None)
             for each, slope in ((sums, total), (lost, slopes))
         )
         return Minorants(sums, lost, self.rounds + 1)
 
+    def cautious(self, domain: AbstractDomain, eps: float) -> "Minorants":
+        """The same, lower by what rounding may have added to them, if rounds were computed to a part `eps` of their
+        numbers; and by the rounding of <slope, y>. Cancellation cannot hide there: `size` sums absolute values."""
+        kind = self.sums.size.dtype
+        reach = tree.norm(domain.start()).astype(kind) + _diameter(domain).astype(kind)
+        here = _EVALUATED * float(jnp.finfo(kind).eps)
+        slack = eps * self.sums.size + here * (jnp.abs(self.sums.offset) + reach * jax.vmap(tree.norm)(self.slope))
+        return eqx.tree_at(lambda one: one.sums.offset, self, self.sums.offset - slack)
+
     @property
     def slope(self) -> Point:
-        """The sum of all gradients."""
-        return tree.sub(self.sums.slope, self.lost.slope)
+        """The sums of all gradients, of f and then of each g, along a leading axis."""
+        return _stacked(*tree.sub(self.sums.slope, self.lost.slope))
 
     def __add__(self, other: "Minorants") -> "Minorants":
         """Those of both together."""
@@ -86,7 +102,7 @@ class Minorants(eqx.Module):
     @property
     def like(self) -> Point:
         """Something of a decision's form."""
-        return jax.tree.map(lambda leaf: leaf[0], self.sums.slope)
+        return self.sums.slope[0]
 
     @property
     def total_loss(self) -> Float[Array, ""]:
@@ -108,8 +124,18 @@ class Minorants(eqx.Module):
         return self._lowest(domain, jnp.concatenate([jnp.ones_like(multiplier, shape=1), multiplier]), guess)
 
     def regret_bound(self, domain: AbstractDomain, multiplier: Any, guess: Any = None) -> Float[Array, ""]:
-        """The regret against every feasible x is at most this, for any multiplier."""
-        return self.sums.loss - self.lower_bound(domain, multiplier, guess)
+        """The regret against every feasible x is at most this, for any multiplier.
+
+        Sums that are not finite, as after an overflow, prove nothing: it is infinite then.
+        """
+        bound = self.sums.loss - self.lower_bound(domain, multiplier, guess)
+        return jnp.where(jnp.isfinite(bound), bound, jnp.inf)
+
+    def good_regret_bound(self, domain: AbstractDomain, limit: Any = lambda multiplier: multiplier) -> Float[Array, ""]:
+        """The same at a good multiplier, after `limit`, with rounding allowed for; all in compiled code."""
+        cautious = self.cautious(domain, float(jnp.finfo(self.sums.loss.dtype).eps))
+        multiplier, vertex = cautious.good_multiplier(domain)
+        return cautious.regret_bound(domain, limit(multiplier), vertex)
 
     def least_violation(self, domain: AbstractDomain, multiplier: Any) -> Float[Array, ""]:
         """<multiplier, sum_s g_s(x)> is at least this for all x in X: if it is positive, no x is feasible."""
@@ -118,8 +144,8 @@ class Minorants(eqx.Module):
     def good_multiplier(self, domain: AbstractDomain) -> tuple[Float[Array, " m"], Any]:
         """The best multiple of the mean multiplier that a few LMOs find, in compiled code; and a vertex for it.
 
-        The lower bound is concave along it, and below the line that each vertex gives: the next multiple is where two
-        lines meet, one rising and one falling.
+        The lower bound is concave along it, and below the line that each vertex gives: from 1 and the end to which it
+        rises, the next multiple is where two lines meet, one rising and one falling.
         """
         direction, slopes = self.mean_multiplier, self.slope
         of_loss = jax.tree.map(lambda leaf: leaf[0], slopes)
@@ -132,22 +158,37 @@ class Minorants(eqx.Module):
             slope = direction @ self.sums.offset[1:] + vertex.dot(of_constraints)
             return (height, slope, height + multiple * slope), vertex
 
-        def narrower(_, carry):
-            rising, falling, best, guess = carry
-            gap = rising[1] - falling[1]
-            multiple = jnp.clip(tree.ratio(falling[0] - rising[0], gap), 0, _MOST)
+        def meeting(rising, falling):
+            """Where two lines meet, and how high: no multiple gives more."""
+            multiple = jnp.clip(tree.ratio(falling[0] - rising[0], rising[1] - falling[1]), 0, _MOST)
+            return multiple, jnp.minimum(*(one[0] + multiple * one[1] for one in (rising, falling)))
+
+        def may_gain(carry):
+            step, rising, falling, (value, _), _ = carry
+            gain = meeting(rising, falling)[1] - value
+            return (step < _NARROWER) & (gain > _CLOSE * jnp.abs(self.sums.loss - value))
+
+        def narrower(carry):
+            step, rising, falling, best, guess = carry
+            multiple, _ = meeting(rising, falling)
             found, guess = line(multiple, guess)
             rising, falling = (
                 tree.where(is_it, found, old) for is_it, old in ((found[1] > 0, rising), (found[1] <= 0, falling))
             )
-            return rising, falling, tree.where(found[2] > best[0], (found[2], multiple), best), guess
+            return step + 1, rising, falling, tree.where(found[2] > best[0], (found[2], multiple), best), guess
 
-        zero, most = jnp.zeros_like(self.sums.loss), jnp.full_like(self.sums.loss, _MOST)
-        first, guess = line(zero, tree.astype(domain.vertex(), zero.dtype))
-        last, guess = line(most, guess)
-        best = tree.where(first[2] > last[2], (first[2], zero), (last[2], most))
-        *_, (_, multiple), guess = jax.lax.fori_loop(0, _NARROWER, narrower, (first, last, best, guess))
-        return multiple * direction, guess
+        one, vertex = jnp.ones_like(self.sums.loss), tree.astype(domain.vertex(), self.sums.loss.dtype)
+        if not len(direction):
+            return direction, domain.lmo(of_loss, vertex)
+        middle, vertex = line(one, vertex)
+        rises = middle[1] > 0
+        other = jnp.where(rises, _MOST, 0).astype(one.dtype)
+        end, vertex = line(other, vertex)
+        rising, falling = (tree.where(is_it, middle, end) for is_it in (rises, ~rises))
+        best = tree.where(middle[2] > end[2], (middle[2], one), (end[2], other))
+        begin = jnp.zeros((), jnp.int32), rising, falling, best, vertex
+        *_, (_, multiple), vertex = jax.lax.while_loop(may_gain, narrower, begin)
+        return multiple * direction, vertex
 
     def at(self, y: Point) -> Float[Array, " n"]:
         """The minorants of the loss and of the constraints at y."""
@@ -163,9 +204,31 @@ def _settled(total, lost):
     return new, tree.add(tree.sub(new, total), lost)
 
 
+def _stacked(of_loss, of_constraints):
+    """Along a leading axis."""
+    return jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), of_loss, of_constraints)
+
+
 def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n"], Point]:
     """(offsets, slopes) of the tangents at x of the loss and of each constraint, for decisions that stay."""
+    values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
+    return values - at_x, _stacked(of_loss, of_constraints)
+
+
+def _tangents(problem, x, round):
+    """Values at x, <slopes, x>, the slope of the loss and those of the constraints."""
     value, values = problem.values(x, round, x)
     of_loss, of_constraints = problem.gradients(x, round)
-    slope = jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), of_loss, of_constraints)
-    return jnp.concatenate([value[None], values]) - jax.vmap(lambda one: tree.dot(one, x))(slope), slope
+    at_x = problem.derivative(x, round, x)
+    if at_x is None:
+        at_x = tree.dot(of_loss, x), jax.vmap(lambda slope: tree.dot(slope, x))(of_constraints)
+    values, at_x = (jnp.concatenate([of_f[None], of_g]) for of_f, of_g in ((value, values), at_x))
+    return values, at_x, of_loss, of_constraints
+
+
+def _diameter(domain):
+    """An upper bound on that in the l2 norm; 0 of a set that knows none."""
+    for ord in (2, 1):
+        with contextlib.suppress(DomainError):
+            return domain.diameter(ord)
+    return jnp.zeros(())

@@ -77,3 +77,8 @@ class PolicySums(eqx.Module):
     def lower_bounds(self) -> Float[Array, " prices"]:
         """For each price: no policy that meets the constraints has less loss."""
         return self.sums - self.lost
+
+    def best_lower_bound(self) -> Float[Array, ""]:
+        """The highest of them; minus infinity where none is finite."""
+        lower = self.lower_bounds()
+        return jnp.where(jnp.isfinite(lower), lower, -jnp.inf).max()

@@ -188,6 +188,17 @@ class Problem(eqx.Module):
             constraint_gradients = derivatives.user_gradient(self.constraint_grad, name, x, round, several)
         return loss_gradient, constraint_gradients
 
+    def derivative(self, x: Point, round: Round, direction: Point) -> tuple[Array, Array] | None:
+        """<gradient, direction> of f and of each g, as `gradients` has them, by one forward pass, which shares with
+        `values` what it computes; None where only gradients are known."""
+        view = self.domain.view(x)
+        if self.loss_grad is not None or self.constraint_grad is not None or isinstance(view, factored.View):
+            return None
+        try:
+            return jax.jvp(self._of_point(self._values, x, round, None), (view,), (direction,))[1]
+        except TypeError:  # custom derivatives that are backward only
+            return None
+
     def curvature(
         self, x: Point, round: Round, a: Any, b: Any, previous: Point | None = None
     ) -> Callable[[Point], Point]:

@@ -33,11 +33,7 @@ def bounds_of(campaigns: Campaigns, rows: np.ndarray) -> np.ndarray:
 
 @eqx.filter_jit
 def _bounds(domain, minorants):
-    def bound(one):
-        multiplier, vertex = one.good_multiplier(domain)
-        return one.regret_bound(domain, multiplier, vertex)
-
-    return jax.vmap(bound)(minorants)
+    return jax.vmap(lambda one: one.good_regret_bound(domain))(minorants)
 
 
 def _minorants(campaigns: Campaigns, rows: np.ndarray) -> Any:

@@ -79,7 +79,7 @@ class FleetViews(Stored):
             return certificate_of(self._campaigns, int(self._known([checked_campaign(name)])[0]), lmos)
 
     def regret_bounds(self, names: Iterable[str]) -> np.ndarray:
-        """Proven bounds on the regret of these campaigns so far, with seven LMOs each. Needs `certify=True`."""
+        """Proven bounds on the regret of these campaigns so far, with at most seven LMOs each. Needs `certify=True`."""
         with self._guard.alone(self):
             return bounds_of(self._campaigns, self._known(checked_names(names)))
 

@@ -97,8 +97,11 @@ class Intersection(AbstractDomain):
             return _combination(simplex(self.domain, unit, rows, bound, basis, jnp.inf), length, units)
 
     def lowest(self, direction, guess: Any = None):
-        vertex = self.lmo(direction)
-        return vertex.dot(direction) - vertex.gap
+        r"""$\min_{x\in X}\langle c+\sum_i\mu_iA_i,x\rangle-\langle\mu,b\rangle$, by X's proof, with the LMO's $\mu$."""
+        dtype = tree.dtype(direction)
+        rows, bound, units = tree.astype(self._rows(), dtype)
+        multiplier = jnp.maximum(self.lmo(direction).multiplier, 0) * units
+        return self.domain.lowest(tree.add(direction, tree.combine(multiplier, rows))) - multiplier @ bound
 
     def vertex(self):
         return self.first

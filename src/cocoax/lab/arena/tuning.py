@@ -117,7 +117,9 @@ def _shifted(values, best):
 
 @functools.partial(jax.jit, static_argnames="capacity")
 def _play_all(learners, problems, rounds, keys, horizon, capacity):
-    return jax.vmap(lambda learner: batch.play_all(problems, learner, rounds, keys, horizon[None], capacity))(learners)
+    return jax.vmap(lambda learner: batch.play_all(problems, learner, rounds, keys, horizon[None], capacity)[0])(
+        learners
+    )
 
 
 def _units(drawn: Drawn) -> Units:

@@ -1,7 +1,7 @@
 """Panels with bands and one legend, with Matplotlib; the figures of a report."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +74,20 @@ def lines(rows: pl.DataFrame, figure: str, x: str) -> dict[str, Line]:
     }
 
 
+def proven_bounds(rows: pl.DataFrame) -> dict[str, np.ndarray]:
+    """By learner, the mean of the proven bounds on its regret, from the rows of one problem of
+    `statistics.over_rounds`; nothing of learners that have none."""
+    means = {str(name): group["regret_bound_mean"].to_numpy() for (name,), group in rows.group_by("learner")}
+    return {name: mean for name, mean in means.items() if np.isfinite(mean).any()}
+
+
+def draw_bound(axis, line: Line, bound: np.ndarray, look: Style) -> None:
+    """The band between the mean regret and its proven bound, hatched, where there is one."""
+    known = np.isfinite(bound)
+    options = {"color": look.colour, "alpha": 0.12, "hatch": "///", "linewidth": 0}
+    axis.fill_between(line.x[known], line.mean[known], bound[known], **options)
+
+
 def reference(line: Line, exponent: float) -> tuple[np.ndarray, np.ndarray] | None:
     """c T^exponent through the first mean that is positive, or nothing."""
     positive = np.flatnonzero(line.mean > 0)
@@ -97,12 +111,13 @@ def shade(drawn) -> float:
     return min(0.15, 0.9 / max(len(drawn), 1))
 
 
-def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool) -> bool:
-    """Regret against T, where slopes are read, and whatever would look flat beside one line that ends far out."""
+def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool, bounds: Iterable = ()) -> bool:
+    """Regret against T, where slopes are read, and whatever would look flat beside one line or bound that ends far
+    out."""
     values = _all_values(drawn)
     if against_horizon and (figure in ("regret", "score") or (len(values) and (values > 0).all())):
         return True
-    last = np.abs([line.mean[-1] for line in drawn.values()])
+    last = np.abs([*(line.mean[-1] for line in drawn.values()), *(bound[-1] for bound in bounds)])
     last = last[np.isfinite(last) & (last > 0)]
     return len(last) > 1 and bool(last.max() > 10 * np.median(last))
 
@@ -125,11 +140,15 @@ def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, 
 
 
 def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=True):
-    """Regret, violation and score over the rounds, of one problem's rows of `statistics.over_rounds`."""
+    """Regret with its proven bounds, violation and score over the rounds, of one problem's rows of
+    `statistics.over_rounds`."""
     panels = {x: lines(rows, x, "round") for x in _paper_panels(constrained)}
     figure, axes = draw_panels(panels, "round", looks, PAPER)
+    bounds = proven_bounds(rows)
+    for learner, bound in bounds.items():
+        draw_bound(axes["regret"], panels["regret"][learner], bound, looks[learner])
     for name, axis in axes.items():
-        if on_log_scale(panels[name], name, False):
+        if on_log_scale(panels[name], name, False, bounds.values() if name == "regret" else ()):
             _logarithmic(axis, panels[name])
     return figure
 

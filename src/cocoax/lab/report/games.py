@@ -10,7 +10,7 @@ from ...core.sums import running_sum
 from ...errors import LabError
 from ...games.game import Game
 from ..results.statistics import BAND
-from .figures import NOTEBOOK, Line, draw_panels, styles
+from .figures import NOTEBOOK, Line, draw_bound, draw_panels, styles
 
 
 def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
@@ -48,16 +48,10 @@ def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
     if comparator is not None:
         for name, game in names.items():
             if game.certified is not None:
-                _draw_certified(axes["regret"], game, panels["regret"][name], looks[name])
+                line = panels["regret"][name]
+                bound = np.asarray(game.certified, float).reshape(-1, len(line.x)).mean(0)
+                draw_bound(axes["regret"], line, bound, looks[name])
     return figure
-
-
-def _draw_certified(axis, game, regret, look):
-    """The band between the mean regret and the mean of its proven bounds, where there are any."""
-    bounds = np.asarray(game.certified, float).reshape(-1, len(regret.x)).mean(0)
-    known = np.isfinite(bounds)
-    options = {"color": look.colour, "alpha": 0.12, "hatch": "///", "linewidth": 0}
-    axis.fill_between(regret.x[known], regret.mean[known], bounds[known], **options)
 
 
 def _band(values) -> Line:

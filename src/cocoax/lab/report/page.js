@@ -6,8 +6,8 @@ const pressed = button => button.getAttribute("aria-pressed") === "true";
 function draw(box) {
   const spec = plots[box.id], legend = box.closest("section").querySelector(".legend");
   const hidden = new Set([...legend.querySelectorAll("[data-learner][aria-pressed=false]")].map(one => one.dataset.learner));
-  const theory = legend.querySelector("[data-theory]");
-  drawPlot(box, spec, hidden, theory ? pressed(theory) : true);
+  const [theory, proven] = ["theory", "proven"].map(name => legend.querySelector(`[data-${name}]`));
+  drawPlot(box, spec, hidden, theory ? pressed(theory) : true, proven ? pressed(proven) : true);
   const other = spec.scale === "linear" ? "log" : "linear";
   const button = box.parentElement.querySelector("figcaption button");
   button.textContent = `${other} scale`;

@@ -1,5 +1,5 @@
 "use strict";
-// One plot as SVG. `drawPlot(box, spec, hidden, theory)` fills the box; `box.cursor(i)` shows the numbers at a place.
+// One plot as SVG. `drawPlot(box, spec, hidden, theory, proven)` fills the box; `box.cursor(i)` shows the numbers at a place.
 const SVG = "http://www.w3.org/2000/svg";
 const short = y => y === null ? "–" : String(Number(y.toPrecision(4))).replace("-", "−");
 const MARKERS = {
@@ -55,10 +55,10 @@ function axisOf(scale, values) {
   return values.every(y => y > 0) ? logarithmic(values) : bothSides(values);
 }
 
-function drawPlot(box, spec, hidden, theory) {
+function drawPlot(box, spec, hidden, theory, proven) {
   const lines = spec.lines.filter(line => !hidden.has(line.learner));
   const references = theory ? spec.references.filter(line => !hidden.has(line.learner)) : [];
-  const values = [...lines.flatMap(line => [...line.mean, ...line.low, ...line.high]),
+  const values = [...lines.flatMap(line => [...line.mean, ...line.low, ...line.high, ...(proven && line.bound || [])]),
     ...references.flatMap(line => line.y)].filter(y => y !== null);
   const yAxis = axisOf(spec.scale, values);
   const places = [...new Set(lines.flatMap(line => line.x))].sort((a, b) => a - b);
@@ -98,6 +98,18 @@ function drawPlot(box, spec, hidden, theory) {
     if (spec.marked) line.x.forEach((x, i) => line.mean[i] !== null && element(means, "path",
       {d: MARKERS[line.marker], fill: line.colour, transform: `translate(${X(x).toFixed(2)},${Y(line.mean[i]).toFixed(2)})`}));
   }
+  const bounds = element(svg, "g", {class: "bounds"});
+  for (const [place, line] of lines.filter(line => proven && line.bound).entries()) {
+    const hatch = element(bounds, "pattern", {id: `${box.id}-hatch-${place}`, width: 7, height: 7,
+      patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)"});
+    element(hatch, "line", {x1: 0, x2: 0, y1: 0, y2: 7, stroke: line.colour, "stroke-width": 1.6, "stroke-opacity": 0.45});
+    const sure = line.x.map((_, i) => i).filter(i => line.mean[i] !== null && line.bound[i] !== null);
+    const back = [...sure].reverse(), edge = [...sure.map(i => line.bound[i]), ...back.map(i => line.mean[i])];
+    element(bounds, "polygon", {points: path([...sure, ...back].map(i => line.x[i]), edge), fill: `url(#${box.id}-hatch-${place})`,
+      "data-learner": line.learner});
+    element(bounds, "polyline", {points: path(line.x, line.bound), stroke: line.colour, fill: "none", "stroke-width": 0.8,
+      "data-learner": line.learner});
+  }
   const rates = element(svg, "g", {class: "rates"}), ends = [];
   for (const line of references) {
     element(rates, "polyline", {points: path(line.x, line.y), stroke: line.colour, fill: "none", "stroke-width": 1.2,
@@ -118,8 +130,9 @@ function drawPlot(box, spec, hidden, theory) {
     const x = places[at], rows = lines.map(line => ({...line, i: line.x.indexOf(x)})).filter(line => line.i >= 0);
     rows.sort((a, b) => (a.mean[a.i] ?? Infinity) - (b.mean[b.i] ?? Infinity));
     rule.setAttribute("x1", X(x)); rule.setAttribute("x2", X(x)); rule.setAttribute("visibility", "visible");
-    const texts = rows.map(({learner, mean, low, high, i}) =>
-      `${learner}: ${short(mean[i])}` + (low[i] < high[i] ? ` (${short(low[i])} to ${short(high[i])})` : ""));
+    const texts = rows.map(({learner, mean, low, high, bound, i}) =>
+      `${learner}: ${short(mean[i])}` + (low[i] < high[i] ? ` (${short(low[i])} to ${short(high[i])})` : "") +
+      (proven && bound && bound[i] !== null ? `, proven at most ${short(bound[i])}` : ""));
     tip.replaceChildren(...[`${spec.xlabel} = ${short(x)}`, ...texts].map((text, i) => {
       const row = document.createElement("div");
       row.textContent = text;

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import polars as pl
 
-from .figures import LABELS, Line, Style, lines, on_log_scale, reference, shade, ticks
+from .figures import LABELS, Line, Style, lines, on_log_scale, proven_bounds, reference, shade, ticks
 from .page import fraction
 
 DASHES = {"-": "", "--": "7 4", "-.": "7 3 2 3", ":": "2 3"}  # of SVG, by Matplotlib's names
@@ -25,15 +26,16 @@ def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], ra
 
 
 def over_rounds(rows: pl.DataFrame, figure: str, looks: dict[str, Style]) -> dict:
-    """Of one problem's and one horizon's rows of `statistics.over_rounds`."""
-    return _spec(lines(rows, figure, "round"), figure, looks, "round", marked=False)
+    """Of one problem's and one horizon's rows of `statistics.over_rounds`; regret with its proven bounds."""
+    bounds = proven_bounds(rows) if figure == "regret" else {}
+    return _spec(lines(rows, figure, "round"), figure, looks, "round", marked=False, bounds=bounds)
 
 
-def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
+def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked, bounds: Mapping = MappingProxyType({})):
     return {
         "label": LABELS[figure],
         "xlabel": xlabel,
-        "scale": "log" if on_log_scale(drawn, figure, xlabel != "round") else "linear",
+        "scale": "log" if on_log_scale(drawn, figure, xlabel != "round", bounds.values()) else "linear",
         "shade": shade(drawn),
         "marked": marked,
         "references": [],
@@ -42,6 +44,7 @@ def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked):
             {
                 "learner": name,
                 **{part: _numbers(values) for part, values in line._asdict().items()},
+                "bound": _numbers(bounds[name]) if name in bounds else None,
                 "colour": looks[name].colour,
                 "dash": DASHES[looks[name].dash],
                 "marker": looks[name].marker,

@@ -31,6 +31,7 @@ class Section:
     shown: Collection[str] = ()  # learners whose lines are shown at first
     horizon: int = 0  # the largest
     constrained: bool = True
+    certified: bool = False  # whether there are proven bounds on the regret
     horizon_plots: Mapping[str, Any] | None = None  # by their ids in the page; None if there is one horizon
     round_plots: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     final: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # a row for each learner, best first
@@ -87,6 +88,7 @@ def section(
         shown=_first(legend),
         horizon=data.horizon,
         constrained=data.constrained,
+        certified=bool(data.standings["regret_bound_mean"].is_not_nan().any()),
         horizon_plots=None if against_horizon is None else _by_id(f"{address}-horizon", against_horizon),
         round_plots=_by_id(f"{address}-round", over_rounds),
         final=_final(data, marked),

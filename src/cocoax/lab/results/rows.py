@@ -10,11 +10,12 @@ from ...comparators.comparator import Comparator
 from ...games.game import Game
 
 MARKS = 60  # rounds that a curve keeps at most
-CURVES = ("regret", "violation", "multiplier", "score")  # what is kept of some rounds
+CURVES = ("regret", "violation", "multiplier", "score", "regret_bound")  # what is kept of some rounds
 GAME = ["problem", "learner", "horizon", "seed"]
 FIGURES = [
     "regret",
     "regret_upper",
+    "regret_bound",
     "violation",
     "hard_violation",
     "score",
@@ -84,8 +85,8 @@ def refused_rows(reasons: dict[str, str]) -> pl.DataFrame:
 
 def table(stored: pl.DataFrame) -> pl.DataFrame:
     """Of games with their rows in the store: what was played, and the figures of the last round."""
-    if "charge" not in stored.columns:
-        stored = stored.with_columns(charge=pl.lit(None, pl.Float64))
+    missing = {"charge", "regret_bound"} - set(stored.columns)  # as in stores of earlier versions
+    stored = stored.with_columns(**dict.fromkeys(missing, pl.lit(None, pl.Float64)))
     score, regret = pl.col("score"), pl.col("regret")
     old = pl.col("charge").is_null()  # by 0.1.0, which charged the multiplier once
     return stored.with_columns(score=pl.when(old).then(2 * score - regret).otherwise(score)).select(*GAME, *FIGURES)
@@ -95,10 +96,10 @@ def curves(stored: pl.DataFrame) -> pl.DataFrame:
     """A row for each round that was kept of each game that could be played."""
     lists = ["round", *CURVES]
     rows = stored.filter(pl.col("reason").is_null())
-    if "score_curve" not in rows.columns:  # as in stores of earlier versions
-        rows = rows.with_columns(score_curve=pl.lit(None, pl.List(pl.Float64)))
+    missing = {"score_curve", "regret_bound_curve"} - set(rows.columns)  # as in stores of earlier versions
+    rows = rows.with_columns(**dict.fromkeys(missing, pl.lit(None, pl.List(pl.Float64))))
     unknown = pl.col("regret_curve").list.eval(pl.element() * np.nan)
-    rows = rows.with_columns(pl.col("score_curve").fill_null(unknown))
+    rows = rows.with_columns(pl.col("score_curve", "regret_bound_curve").fill_null(unknown))
     return rows.select(*GAME, *(pl.col(f"{x}_curve").alias(x) for x in lists)).explode(lists)
 
 
@@ -121,11 +122,13 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
     gap = float(comparator.gap) if is_comparator else np.nan
     worst = game.violation().max(axis=1) if game.names else np.zeros(len(game.loss))
     largest = np.max(game.multiplier, axis=1, initial=0.0)
-    at = marks(len(game.loss)) - 1
+    bound = unknown if game.certified is None else game.certified
+    at, curves = marks(len(game.loss)) - 1, (regret, worst, largest, score, bound)
     return {
         "key": key,
         "regret": regret[-1],
         "regret_upper": regret[-1] + gap,
+        "regret_bound": bound[-1],
         "violation": worst[-1],
         "hard_violation": game.hard_violation()[-1].max(initial=0.0),
         "score": score[-1],
@@ -141,7 +144,7 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
         "charge": score[-1] - regret[-1],
         "seconds": seconds,
         "round_curve": (at + 1).tolist(),
-        **{f"{name}_curve": values[at].tolist() for name, values in zip(CURVES, (regret, worst, largest, score))},
+        **{f"{name}_curve": values[at].tolist() for name, values in zip(CURVES, curves)},
     }
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from .rows import CURVES
 
-SUMMARISED = ("regret", "violation", "score", "multiplier", "lmo_calls", "gradient_calls")
+SUMMARISED = ("regret", "regret_bound", "violation", "score", "multiplier", "lmo_calls", "gradient_calls")
 COMPARED = ("regret", "violation", "score")
 LEVEL = 0.95  # of all intervals
 BAND = (0.1, 0.9)  # quantiles over the seeds
@@ -22,7 +22,9 @@ _GAME = ("problem", "learner", "horizon")
 def played(table: pl.DataFrame) -> pl.DataFrame:
     """The games that went well. Figures that need a comparator are null where there is none, so means skip them."""
     rows = table.filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
-    return rows.with_columns(pl.col("regret", "regret_upper", "score", "comparator", "gap").fill_nan(None))
+    return rows.with_columns(
+        pl.col("regret", "regret_upper", "regret_bound", "score", "comparator", "gap").fill_nan(None)
+    )
 
 
 def at_largest_horizon(rows: pl.DataFrame) -> pl.DataFrame:
@@ -56,7 +58,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
 def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """From `Study.curves()`: mean and quantiles over the seeds, by round, of each curve."""
     rows = curves.join(played(table), on=[*_GAME, "seed"], how="semi", maintain_order="left")
-    rows = rows.with_columns(pl.col("regret", "score").fill_nan(None))
+    rows = rows.with_columns(pl.col("regret", "score", "regret_bound").fill_nan(None))
     aggregates = [column for figure in CURVES for column in _mean_and_band(figure)]
     return rows.group_by(*_GAME, "round", maintain_order=True).agg(aggregates)
 

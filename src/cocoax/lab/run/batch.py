@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...core import tree
 from ...games import loop
 from ...games.game import Game
 from ...games.movement import as_played
 from ...games.state import begin
 from ...learners.base import AbstractLearner, Horizon, Outcome
-from ..results.rows import Played
+from ..results.rows import MARKS, Played, marks
 from ..sources import Drawn, learner_key
 from .devices import by_device, placed, spread
 
@@ -66,13 +67,15 @@ def calls(horizons: list[int], device: str) -> list[list[int]]:
 
 
 class Batch:
-    """Instances, stacked once for all learners and horizons."""
+    """Instances, stacked once for all learners and horizons. With `certify`, their games are certified where that is
+    possible: bounds on the regret at the rounds that curves keep are in `Game.certified`."""
 
-    def __init__(self, drawn: Sequence[Drawn], seeds: Sequence[int]):
+    def __init__(self, drawn: Sequence[Drawn], seeds: Sequence[int], *, certify: bool = False):
         games = [(game.problem, game.rounds, learner_key(seed)) for game, seed in zip(drawn, seeds)]
         self._problems = [game.problem for game in drawn]
         alike = len({_signature(game) for game in games}) == 1
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
+        self._certify = certify and not tree.is_element(self._problems[0].domain.start())
 
     def play(self, learner: AbstractLearner, horizon: int) -> Played:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
@@ -83,14 +86,14 @@ class Batch:
     ) -> list[Played]:
         """The same for several horizons of one capacity, when it is this process's turn."""
         self._check(learner)
-        parts = [_call(learner, part, horizons, device_lock) for part in self._parts]
+        parts = [_call(learner, part, horizons, self._certify, device_lock) for part in self._parts]
         return [_joined(played) for played in zip(*parts)]
 
     def compile(self, learner: AbstractLearner, horizons: list[int]) -> None:
         """Make ready what `play_together` runs."""
         self._check(learner)
         for part in self._parts:
-            _prepared(learner, part, horizons)
+            _prepared(learner, part, horizons, self._certify)
 
     def _check(self, learner):
         for problem in self._problems:
@@ -113,32 +116,39 @@ def _type(leaf):
     return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
 
 
-def _arguments(learner, games, horizons, mesh):
+def _arguments(learner, games, horizons, certify, mesh):
     problems, rounds, keys = games
     rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity_of(max(horizons))), rounds)
     width = 1 if len(horizons) == 1 else _TOGETHER
     filled = jnp.asarray((horizons * width)[:width], jnp.int32)
-    return placed((problems, rounds, keys), (learner, filled), mesh)
+    checked = _checked_rounds(horizons, width) if certify else None
+    return placed((problems, rounds, keys), (learner, filled, checked), mesh)
 
 
-def _prepared(learner, part, horizons):
+def _checked_rounds(horizons, width):
+    """The rounds, counted from 1, that the curves of these horizons keep; 0 fills up what one program has room for."""
+    wanted = np.unique(np.concatenate([marks(horizon) for horizon in horizons]))
+    return jnp.asarray(np.pad(wanted, (0, width * MARKS - len(wanted))), jnp.int32)
+
+
+def _prepared(learner, part, horizons, certify):
     """The program, and its arguments."""
-    arguments = _arguments(learner, part.games, horizons, part.mesh)
+    arguments = _arguments(learner, part.games, horizons, certify, part.mesh)
     return _program(*_signature(arguments), capacity_of(max(horizons)), part.mesh), arguments
 
 
-def _call(learner, part, horizons, device_lock) -> list[Played]:
-    compiled, arguments = _prepared(learner, part, horizons)
+def _call(learner, part, horizons, certify, device_lock) -> list[Played]:
+    compiled, arguments = _prepared(learner, part, horizons, certify)
     with device_lock():
         began = time.perf_counter()
         outcomes = jax.block_until_ready(compiled(*arguments))
         seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
-    outcomes = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number], outcomes)
-    names = part.games[0].names
-    return [
-        Played(Game.of(jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], outcomes), names), seconds)
-        for i, T in enumerate(horizons)
-    ]
+    rows = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number], outcomes)
+    names, games = part.games[0].names, []
+    for i, T in enumerate(horizons):
+        of_horizon, bounds = jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], rows)
+        games.append(Played(Game.of(of_horizon, names, certified=bounds), seconds))
+    return games
 
 
 def _in_float64(leaf) -> np.ndarray:
@@ -150,8 +160,8 @@ def _program(structure, types, capacity, mesh) -> Any:
     """Compiled ahead, so that its time is not the games'."""
 
     def play(games, shared):
-        (problems, rounds, keys), (learner, horizons) = games, shared
-        return play_all(problems, learner, rounds, keys, horizons, capacity)
+        (problems, rounds, keys), (learner, horizons, checked) = games, shared
+        return play_all(problems, learner, rounds, keys, horizons, capacity, checked)
 
     short = capacity <= SHORT and jax.default_backend() == "gpu"
     lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
@@ -168,17 +178,20 @@ def _fitted(leaf, capacity):
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
-def play_all(problems, learner, rounds, keys, horizons, capacity) -> Outcome:
-    """Outcomes of all games, (games, horizons, rounds, ...); what follows a game's own horizon means nothing."""
+def play_all(problems, learner, rounds, keys, horizons, capacity, checked=None) -> tuple[Outcome, Any]:
+    """Outcomes of all games, (games, horizons, rounds, ...); what follows a game's own horizon means nothing.
+
+    And a bound on their regret after each of the rounds `checked`, NaN after others; None if there are none to check.
+    """
     length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
-    learner = as_played(problems, learner)
+    learner = as_played(problems, learner, certify=checked is not None)
 
     def first(problem, key, horizon):
         return begin(problem, learner, None, key, Horizon(horizon, capacity), None)
 
     def step(problem, rounds, state, t):
         state, _, outcome = loop.play_round(problem, learner, state, loop.at(rounds, t))
-        return state, outcome
+        return state, (outcome, None if checked is None else _bound(problem, state, jnp.any(checked == t + 1)))
 
     def outcomes(horizon, step, state):
         return loop.play_rounds(step, state, horizon, capacity=length)[1]
@@ -193,3 +206,9 @@ def play_all(problems, learner, rounds, keys, horizons, capacity) -> Outcome:
     of_all = jax.vmap(jax.vmap(step, (None, None, 0, None)), (0, 0, 0, None))
     all_games = functools.partial(jax.jit(of_all), problems, rounds)
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), outcomes(jnp.max(horizons), all_games, states))
+
+
+def _bound(problem, state, is_checked):
+    """A bound on the regret against what the lab compares with: with requests, that is the best policy."""
+    nothing = jnp.full_like(state.minorants.total_loss, jnp.nan)
+    return jax.lax.cond(is_checked, lambda: state.regret_bound(problem, policy=True), lambda: nothing)

@@ -108,9 +108,9 @@ def _checked(study: "Study", missing: list[Planned], most_bytes: int) -> dict[st
     for game in missing:
         if game.problem not in benches:
             longest = max(study.horizons[game.problem])
-            bench = Workbench(game.problem, study.sources[game.problem], longest, study.tol)
-            most = chunk_size(bench.draw(game.seed), longest, most_bytes)
-            benches[game.problem] = Workbench(game.problem, bench.source, longest, study.tol, most)  # which forgets it
+            arguments = game.problem, study.sources[game.problem], longest, study.tol, study.certify
+            most = chunk_size(Workbench(*arguments).draw(game.seed), longest, most_bytes)
+            benches[game.problem] = Workbench(*arguments, most)  # another one, which has drawn nothing yet
     return benches
 
 

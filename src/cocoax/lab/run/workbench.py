@@ -39,14 +39,14 @@ class Answer(NamedTuple):
 class Workbench:
     """One problem of a study, whose instances are drawn once for many tasks of a process."""
 
-    def __init__(self, name: str, source: Source, longest: int, tol: float, most: int = 1):
-        self.name, self.source, self.longest, self.tol = name, source, longest, tol
+    def __init__(self, name: str, source: Source, longest: int, tol: float, certify: bool = False, most: int = 1):
+        self.name, self.source, self.longest, self.tol, self.certify = name, source, longest, tol, certify
         self.most = most  # instances that fit into memory
         self._drawn: dict[int, Drawn] = {}
         self._stacked: tuple[Any, Any] = None, None
 
     def __reduce__(self):
-        return Workbench, (self.name, self.source, self.longest, self.tol, self.most)
+        return Workbench, (self.name, self.source, self.longest, self.tol, self.certify, self.most)
 
     def draw(self, seed: int) -> Drawn:
         """The instance of a seed with all its rounds."""
@@ -99,7 +99,7 @@ class Workbench:
     def _batch(self, keys) -> Batch:
         seeds = tuple(next(iter(keys.values())))
         if self._stacked[0] != seeds:
-            self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds)
+            self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds, certify=self.certify)
         return self._stacked[1]
 
 
