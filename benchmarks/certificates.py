@@ -47,14 +47,15 @@ def measure(name, seeds, rounds, factors):
     jax.config.update("jax_enable_x64", True)
     drawn = [as_source("benchmark", ARENA[name]).draw(seed, rounds) for seed in range(seeds)]
     best = [each.comparator(rounds, TOLERANCE) for each in drawn]
-    games = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[(each.problem, each.rounds) for each in drawn])
+    problems = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[each.problem for each in drawn])
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[each.rounds for each in drawn])
     rows = {}
     for title, learner in LEARNERS.items():
         try:
-            rows[title] = _row(_play(*games, learner, certify=rounds), best)
+            rows[title] = _row(_play(problems, stacked, learner, certify=rounds), best)
         except (CocoaxError, ValueError, TypeError) as error:
             rows[title] = {"refused": str(error)[:100]}
-    switched = {f"{factor:g}": _switched(*games, factor) for factor in factors}
+    switched = {f"{factor:g}": _switched(problems, stacked, factor) for factor in factors}
     return {"rounds": rounds, "seeds": seeds, "learners": rows, "switched": switched}
 
 

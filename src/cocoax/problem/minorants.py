@@ -26,7 +26,7 @@ class _Sums(eqx.Module):
     # sum of h_s(x_s) - <grad h_s(x_s), x_s>, for the n = m + 1 functions h = f, g_1, ..., g_m
     offset: Float[Array, " n"]
     # sum of grad f_s(x_s), and of all grad g_s(x_s) along a leading axis; apart, as to stack them takes time
-    slope: tuple[Point, Point]
+    slope: tuple[Point, Point] | Any
     multiplier: Float[Array, " m"]  # sum of those that were played
     constraint: Float[Array, " m"]  # sum of g_s(x_s), with what movement adds
     size: Float[Array, " n"]  # sum of |h_s(x_s)| + |<grad h_s(x_s), x_s>| + diameter |grad h_s(x_s)|: what rounds
