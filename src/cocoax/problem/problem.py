@@ -192,7 +192,7 @@ class Problem(eqx.Module):
         """<gradient, direction> of f and of each g, as `gradients` has them, by one forward pass, which shares with
         `values` what it computes; None where only gradients are known."""
         view = self.domain.view(x)
-        if self.loss_grad is not None or self.constraint_grad is not None or isinstance(view, factored.View):
+        if self.loss_grad is not None or self.constraint_grad is not None or factored.has_view(view):
             return None
         try:
             return jax.jvp(self._of_point(self._values, x, round, None), (view,), (direction,))[1]

@@ -75,7 +75,7 @@ class Batch:
         self._problems = [game.problem for game in drawn]
         alike = len({_signature(game) for game in games}) == 1
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
-        self._certify = certify and not tree.is_element(self._problems[0].domain.start())
+        self._certify = certify and not tree.has_element(self._problems[0].domain.start())
 
     def play(self, learner: AbstractLearner, horizon: int) -> Played:
         """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
