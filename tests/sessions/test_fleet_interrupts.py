@@ -29,7 +29,7 @@ def _turn(it, number):
     """One round, in the request-first order; a request that is open already is observed."""
     names = [*NAMES, f"new {number // 50}"]
     request = {"v": np.arange(len(names)) / (1.0 + number)}
-    if not all(name in it and it._campaigns.columns["open"][it._campaigns.rows[name]] for name in names):
+    if not all(name in it and it._campaigns.columns["number"][it._campaigns.rows[name], 0] >= 0 for name in names):
         it.decide(names, request)
     it.observe(names)
 

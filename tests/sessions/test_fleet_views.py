@@ -71,15 +71,15 @@ def test_a_past_that_is_read_keeps_nobody_waiting(tmp_path, monkeypatch):
         for _ in range(5):
             observe()
         before = it.history("a")
-        rounds_of = fleet_views.rounds_of
+        past_of = fleet_views.past_of
 
         def with_calls_between(name, row, events, *rest):
-            return rounds_of(name, row, (event for event in events if observe() is None), *rest)
+            return past_of(name, row, (event for event in events if observe() is None), *rest)
 
-        monkeypatch.setattr(fleet_views, "rounds_of", with_calls_between)
+        monkeypatch.setattr(fleet_views, "past_of", with_calls_between)
         assert it.history("a").tobytes() == before.tobytes() and it.rounds(["a"]) == 5 + 6  # one began both
         monkeypatch.setattr(
-            fleet_views, "rounds_of", lambda *arguments: [it.forget() for _ in arguments[2] if observe() is None]
+            fleet_views, "past_of", lambda *arguments: [it.forget() for _ in arguments[2] if observe() is None]
         )
         it.forget()
         with pytest.raises(cx.SessionError, match="forgotten while they were read; ask again"):

@@ -29,6 +29,14 @@ def exact_add(total, rest, value):
     return new, rest + ((total - (new - part)) + (value - part))
 
 
+def as_rounded(value, count):
+    """The value, which no compiler fuses with the sum that it is added to: a product and a sum in one operation are
+    rounded once, in some programs and not in others. `count` is any integer >= 0, which only run time knows."""
+    word = {2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}[value.dtype.itemsize]
+    zero = (count.astype(jnp.int32) >> 31).astype(word)
+    return jax.lax.bitcast_convert_type(jax.lax.bitcast_convert_type(value, word) ^ zero, value.dtype)
+
+
 def running_sum(values, axis):
     """Cumulative sum: in float64 on the host where values are known, compensated (Kahan) where they are traced.
 

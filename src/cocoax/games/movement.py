@@ -42,6 +42,24 @@ class _Mover(AbstractLearner):
     def decide(self, problem, state, request):
         return self.learner.decide(problem.after(state.previous), state.learner, request)
 
+    @property
+    def reserves(self):
+        return self.learner.reserves
+
+    def reserve(self, problem, state, request, decision):
+        problem = problem.after(state.previous)
+        return _State(self.learner.reserve(problem, state.learner, request, decision), state.previous)
+
+    @property
+    def budgets(self):
+        return self.learner.budgets
+
+    def with_budget(self, state, near, beyond):
+        return _State(self.learner.with_budget(state.learner, near, beyond), state.previous)
+
+    def spending(self, state):
+        return self.learner.spending(state.learner)
+
     def observe(self, problem, state, round, *, played=None):
         problem, kind = problem.after(state.previous), tree.dtype(state.previous)
         point = as_point(self.decision(state) if played is None else played, state.previous, kind, "played")

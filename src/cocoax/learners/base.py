@@ -1,7 +1,7 @@
 """What a learner is, and what the parts that it is made of share in a round."""
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -79,6 +79,14 @@ def planned(horizon, who) -> Horizon:
     return horizon if isinstance(horizon, Horizon) else Horizon(horizon)
 
 
+class Spending(NamedTuple):
+    """Where budgets stand, in float64, one entry for each budget."""
+
+    budget: np.ndarray
+    planned: np.ndarray  # what may be spent by the end of the next round
+    spent: np.ndarray
+
+
 class AbstractLearner(eqx.Module):
     """Takes decisions. Its state holds the next decision, unless that needs a request.
 
@@ -148,6 +156,19 @@ class AbstractLearner(eqx.Module):
     def reserve(self, problem: Problem, state: Any, request: Round, decision: Point) -> Any:
         """The state while this decision waits for its round: what it may come to is set aside."""
         return state
+
+    @property
+    def budgets(self) -> int:
+        """How many budgets `with_budget` sets, and `spending` reports."""
+        return 0
+
+    def with_budget(self, state: Any, near: Array, beyond: Array) -> Any:
+        """The state with other budgets, near + beyond, from the next decision on."""
+        return state
+
+    def spending(self, state: Any) -> "Spending | None":
+        """Where the budgets of a state stand, or of many along leading axes; None without budgets."""
+        return None
 
     @property
     def factored(self) -> bool:

@@ -11,12 +11,12 @@ from jaxtyping import Array, Float, Int
 
 from ..core import check, tree
 from ..core.facts import Facts
-from ..core.sums import exact_add
+from ..core.sums import as_rounded, exact_add
 from ..core.tree import ratio
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError
 from ..problem.functions import function_of
-from .base import AbstractLearner, as_point, point_played
+from .base import AbstractLearner, Spending, as_point, point_played
 from .capped import amounts, contains, entries
 
 
@@ -25,6 +25,8 @@ class _State(eqx.Module):
     safe: Point
     spent: Float[Array, " k"]
     rest: Float[Array, " k"]  # of the sum: spent + rest is exact
+    limit: Float[Array, " k"]  # the budget is limit + beyond
+    beyond: Float[Array, " k"]
     rounds: Int[Array, ""]  # played or waiting
 
 
@@ -45,7 +47,8 @@ class Budgeted(AbstractLearner):
 
     - `learner`: one that answers requests, such as `AutoPrice()`.
     - `spend`: `(x, round) ->` what is spent, a number or one for each budget.
-    - `budget`: the amount for the whole game; one for each budget if there are several.
+    - `budget`: the amount for the whole game; one for each budget if there are several. Campaigns of a `Fleet` may
+      each have their own: `fleet.begin(names, budgets=...)`, `fleet.change(names, budgets=...)`.
     - `safe`: an answer that spends nothing.
     - `most`: `(x, request) ->` the most that may be spent, where the request does not show it; by default `spend`
       itself. It must be convex in x.
@@ -120,7 +123,26 @@ class Budgeted(AbstractLearner):
         like = self.learner.decision(inner)
         safe = as_point(self.safe, like, tree.dtype(like), "safe")
         zeros = jnp.zeros(self.budget.shape, tree.dtype(like))
-        return _State(inner, safe, zeros, zeros, jnp.zeros((), jnp.int32))
+        limits = _limits(self.budget, self.beyond, zeros.dtype)
+        return _State(inner, safe, zeros, zeros, *limits, jnp.zeros((), jnp.int32))
+
+    @property
+    def budgets(self):
+        return self.budget.size
+
+    def with_budget(self, state, near, beyond):
+        limit, beyond = _limits(near, beyond, state.spent.dtype)
+        return _State(state.learner, state.safe, state.spent, state.rest, limit, beyond, state.rounds)
+
+    def spending(self, state):
+        """In NumPy."""
+        limit, beyond, spent, rest = (
+            np.asarray(part, float) for part in (state.limit, state.beyond, state.spent, state.rest)
+        )
+        part = 1.0
+        if self.plan is not None:
+            part = np.asarray(self.plan, float)[np.minimum(state.rounds, len(self.plan) - 1)][..., None]
+        return Spending(limit + beyond, part * (limit + beyond), spent + rest)
 
     def decision(self, state):
         return state.safe
@@ -153,13 +175,11 @@ class Budgeted(AbstractLearner):
 
     def _charged(self, state, inner, amount):
         spent, rest = exact_add(state.spent, state.rest, amount)
-        return _State(inner, state.safe, spent, rest, state.rounds + 1)
+        return _State(inner, state.safe, spent, rest, state.limit, state.beyond, state.rounds + 1)
 
     def _excess(self, state, amount):
         """By how much the budgets of this round would be exceeded."""
-        limit, beyond = self.budget, self.beyond
-        if limit.dtype != state.spent.dtype:
-            limit, beyond = _split(limit, state.spent.dtype)
+        limit, beyond = state.limit, state.beyond
         if self.plan is not None:
             part = self.plan[jnp.minimum(state.rounds, len(self.plan) - 1)].astype(limit.dtype)
             limit, beyond = part * limit, part * beyond
@@ -184,7 +204,7 @@ def _amount(function, x, seen, state):
         raise LearnerError(
             f"spend and most must return {state.spent.size} amounts, one for each budget, got shape {amount.shape}"
         )
-    return amount
+    return as_rounded(amount, state.rounds)
 
 
 def _taken_by_rounding(given, kept) -> Float[Array, " k"]:
@@ -194,8 +214,10 @@ def _taken_by_rounding(given, kept) -> Float[Array, " k"]:
     return jnp.asarray(np.atleast_1d(np.asarray(given, float)) - np.asarray(kept, float), kept.dtype)
 
 
-def _split(number, dtype):
-    """The number in shorter ones: one next to it, and what is left."""
+def _limits(number, beyond, dtype):
+    """number + beyond as two numbers of this type: one next to it, and what is left."""
+    if number.dtype == dtype:
+        return number, beyond.astype(dtype)
     kind = jnp.finfo(dtype)
     rounded = jax.lax.reduce_precision(number, kind.nexp, kind.nmant)  # XLA may leave out conversions there and back
     return rounded.astype(dtype), (number - rounded).astype(dtype)

@@ -81,6 +81,16 @@ class Certified(AbstractLearner):
         reserved = self.learner.reserve(problem, state.learner, request, decision)
         return CertifiedState(reserved, state.minorants, state.policy)
 
+    @property
+    def budgets(self):
+        return self.learner.budgets
+
+    def with_budget(self, state, near, beyond):
+        return CertifiedState(self.learner.with_budget(state.learner, near, beyond), state.minorants, state.policy)
+
+    def spending(self, state):
+        return self.learner.spending(state.learner)
+
     def observe(self, problem, state, round, *, played=None):
         like = state.minorants.like
         point = self.decision(state) if played is None else as_point(played, like, tree.dtype(like), "played")

@@ -41,6 +41,13 @@ def late_settings(horizon, pending, copies, expires) -> dict:
     return {"pending": pending, "copies": copies, "expires": expires, "horizon": horizon}
 
 
+def late_settings_of(problem, learner, horizon, pending, copies, expires) -> dict:
+    """As `late_settings`, checked against what the learner and the problem can do."""
+    if problem.has_movement and pending:
+        raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
+    return late_settings(horizon, pending, one_copy(copies, pending) if learner.reserves else copies, expires)
+
+
 def one_copy(copies, pending) -> int | None:
     """The only number of copies for learners whose late rounds share a budget."""
     if copies not in (None, 1):
@@ -111,7 +118,7 @@ def checked_labels(labels: Any, count: int) -> list:
     return [checked_label(label) for label in labels]
 
 
-_OUTSIDE = 1e-4  # of the size of the set, as for a start
+OUTSIDE = 1e-4  # of the size of the set, as for a start
 
 
 def warn_if_outside(domain: AbstractDomain, played: Point):
@@ -131,7 +138,7 @@ def warn_if_outside(domain: AbstractDomain, played: Point):
 
 @jax.jit
 def _contains(domain, point):
-    return domain.contains(point, _OUTSIDE)
+    return domain.contains(point, OUTSIDE)
 
 
 def to_numpy(x):

@@ -6,27 +6,28 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import SessionError
-from . import blame, outcomes, packing
+from . import blame, outcomes, packing, slots
 from .arguments import LONGEST_NAME
 from .campaign_events import (
     BEGAN,
+    CHANGED,
     ENDED,
     LONGEST_EVENT,
+    LONGEST_NUMBER,
     MOST,
     MOST_ROWS,
-    NewRounds,
-    NotFiniteError,
     halves,
     names_and_rows,
     of_users,
-    row_of,
+    rows_and_data,
 )
 from .fleet_totals import FleetTotals
+from .outcomes import LONGEST_REMARKS, split
 from .rows import Programs, folded
 from .schema import RoundSchema
-from .storage.database import Damaged, checksum
+from .storage.database import Damaged
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
+from .turn import Turn
 
 
 class Campaigns:
@@ -36,27 +37,30 @@ class Campaigns:
     remedy = "restore it from a backup"
     or_replay = ""  # a fleet cannot be replayed
 
-    def __init__(self, problem, learner, key, horizon, start, example):
+    def __init__(self, problem, learner, key, horizon, start, example, *, pending=0, copies=1, expires=None):
         self.problem, self.learner, self.constraints, self.key = problem, learner, problem.constraints, key
-        self.programs = Programs(problem, learner, example, horizon, start)
+        self.pending, self.copies, self.expires = pending, copies, expires
+        self.programs = Programs(problem, learner, example, horizon, start, copies)
         self.rows: dict[str, int] = {}
         self._free: list[int] = []  # rows of campaigns that ended, the last one first
         self.totals = FleetTotals(self.constraints)
         self.request_schema: RoundSchema | None = None  # fixed by the first request
         self.columns = self._empty(0, False)
 
-    def _empty(self, rows: int, with_requests: bool) -> dict[str, np.ndarray]:
-        size = self.request_schema.size if with_requests and self.request_schema is not None else 0
-        return {
-            "words": np.zeros((rows, self.programs.width), np.uint32),
-            "open": np.zeros(rows, bool),  # whether a request was decided and not observed
-            "request": np.zeros((rows, size), np.uint8),
-            "answer": np.zeros((rows, self.programs.decisions.size if with_requests else 0), np.uint32),
-        }
+    @property
+    def most_waiting(self) -> int:
+        """How many decisions of a campaign may wait for their rounds."""
+        return self.pending or int(self.problem.has_requests)
+
+    def _empty(self, rows: int, with_requests: bool) -> slots.Columns:
+        request = self.request_schema.size if with_requests and self.request_schema is not None else 0
+        sizes = request, self.programs.decisions.size, outcomes.width(self.constraints)
+        words = np.zeros((rows, self.copies, self.programs.width), np.uint32)
+        return {"words": words} | slots.empty(rows, self.most_waiting, self.copies, bool(self.pending), *sizes)
 
     @property
     def capacity(self) -> int:
-        return len(self.columns["open"])
+        return len(self.columns["words"])
 
     def _grow(self, rows: int):
         more = self._empty(rows, self.request_schema is not None)
@@ -78,18 +82,19 @@ class Campaigns:
         """Compile the programs for rounds like this one; nothing changes."""
         of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
 
-    def begin_event(self, names: list[str]) -> Event:
-        """The event of campaigns that begin, in rows that ended or new ones."""
+    def begin_event(self, names: list[str], budgets: np.ndarray | None = None) -> Event:
+        """The event of campaigns that begin, in rows that ended or new ones; with budgets of their own, or without."""
         fresh = range(self.capacity_used, self.capacity_used + len(names))
         rows = [*reversed(self._free), *fresh][: len(names)]
-        return Event(BEGAN, None, json.dumps([names, rows]).encode(), None, None)
+        own = [] if budgets is None else [budgets.tolist()]
+        return Event(BEGAN, None, json.dumps([names, rows, *own]).encode(), None, None)
 
     @property
     def capacity_used(self) -> int:
         return len(self.rows) + len(self._free)
 
     def begin(self, event: Event):
-        names, rows = names_and_rows(event)
+        names, rows, *budgets = names_and_rows(event, self.learner.budgets)
         used = set(self._free)
         expected = iter(range(self.capacity_used, MOST_ROWS))
         if any(name in self.rows for name in names) or any(row not in used and row != next(expected) for row in rows):
@@ -97,8 +102,11 @@ class Campaigns:
         if max(rows) >= self.capacity:
             self._grow(max(64, 2 * self.capacity, max(rows) + 1))
         numbers = np.array([halves(name) for name in names], np.uint32)
+        for column, first in self._empty(1, self.request_schema is not None).items():
+            self.columns[column][rows] = first
         self.columns["words"][rows] = self.programs.first(self.key, numbers)
-        self.columns["open"][rows] = False
+        if budgets:
+            self.columns["words"][rows, 0] = self.programs.set_budgets(self.columns["words"][rows, 0], budgets[0])
         self.totals.clear(np.array(rows))
         taken = set(rows)
         self._free = [row for row in self._free if row not in taken]
@@ -116,70 +124,26 @@ class Campaigns:
 
     def decisions(self, rows: np.ndarray) -> Any:
         """In NumPy, each array with a leading axis."""
-        return self.programs.decisions.columns(self.columns["words"][rows, self.programs.states.size :])
+        return self.programs.decisions.columns(self.columns["words"][rows, 0, self.programs.states.size :])
 
-    def answers(self, rows: np.ndarray) -> Any:
-        """Those that were given to open requests."""
-        return self.programs.decisions.columns(self.columns["answer"][rows])
+    def states(self, rows: np.ndarray, copy: int = 0) -> Any:
+        """In NumPy, each array with a leading axis."""
+        return self.programs.states.columns(self.columns["words"][rows, copy, : self.programs.states.size])
 
-    def requests(self, schema: RoundSchema, rows: np.ndarray) -> Any:
-        return packing.unstack_like(schema.like, self.columns["request"][rows].tobytes(), len(rows))
+    def store(self, turn: Turn):
+        """Let a call count."""
+        for name, column in turn.columns.items():
+            self.columns[name][turn.rows] = column
+        for rows, numbers in turn.observed:
+            self.totals.add(rows, numbers)
 
-    def decide_event(self, rows: np.ndarray, requests: Any) -> tuple[Event, np.ndarray]:
-        """(the event of these requests, their answers as words)."""
-        answers = of_users(lambda: self.programs.decide(self.columns["words"][rows], requests), "no decision is taken")
-        columns = self.programs.decisions.columns(answers)
-        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(columns)):
-            raise SessionError("a decision for these requests is not finite, although their data are; correct them")
-        data = rows.astype(np.int32).tobytes() + packing.pack_rows(requests, len(rows)).tobytes()
-        return Event(DECIDED, None, data, None, checksum(answers.tobytes())), answers
-
-    def decide(self, rows: np.ndarray, requests: Any, answers: np.ndarray):
-        self.columns["open"][rows] = True
-        self.columns["request"][rows] = packing.pack_rows(requests, len(rows))
-        self.columns["answer"][rows] = answers
-
-    def skip_event(self, rows: np.ndarray) -> tuple[Event, np.ndarray]:
-        """(the event of open requests that are given up, the words after it): what they reserved stays reserved."""
-        after, mark, schema = self.columns["words"][rows], None, self.request_schema
-        if self.learner.reserves and schema is not None:
-            after = self.programs.reserve(after, self.requests(schema, rows), self.answers(rows))
-            mark = checksum(after.tobytes())
-        return Event(SKIPPED, None, rows.astype(np.int32).tobytes(), None, mark), after
-
-    def skip(self, rows: np.ndarray, after: np.ndarray):
-        self.columns["words"][rows] = after
-        self.columns["open"][rows] = False
-
-    def observe_event(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[Event, NewRounds]:
-        """(the event of these rounds, what they do); an error if one of them is bad."""
-        words = self.columns["words"][rows]
-        at = self.answers(rows) if played is None and self.problem.has_requests else played
-        after, numbers = of_users(
-            lambda: self.programs.observe(words, rounds, at), "the loss or a constraint failed on these rounds"
-        )
-        numbers = numbers.astype(np.float64)
-        outcome = outcomes.unpacked(numbers, self.constraints)
-        if not np.all(outcome.finite):
-            place = int(np.argmin(outcome.finite))
-            raise NotFiniteError(place, self._why_not_finite(words[place], numbers[place], row_of(rounds, place)))
-        data = rows.astype(np.int32).tobytes() + packing.pack_rows(rounds, len(rows)).tobytes()
-        played_data = None if played is None else packing.pack_rows(played, len(rows)).tobytes()
-        return Event(OBSERVED, None, data, played_data, numbers.tobytes()), NewRounds(rows, after, numbers)
-
-    def _why_not_finite(self, words, numbers, round) -> str:
-        state = jax.tree.map(
-            lambda leaf: leaf[0], self.programs.states.columns(words[None, : self.programs.states.size])
-        )
+    def why_not_finite(self, words, numbers, round) -> str:
+        size = self.programs.states.size
+        state = jax.tree.map(lambda leaf: leaf[0], self.programs.states.columns(words[None, :size]))
         left = self.learner.rounds_left(state)
         if left is not None and int(left) < 1:
             return "it has no rounds left; begin a fleet with a larger horizon="
         return blame.not_finite(self.problem, outcomes.unpacked(numbers, self.constraints), round)
-
-    def observe(self, new: NewRounds):
-        self.columns["words"][new.rows] = new.after
-        self.columns["open"][new.rows] = False
-        self.totals.add(new.rows, new.numbers)
 
     def play(self, schema: RoundSchema | None, event: Event) -> bytes | None:
         """Play a stored event again; returns its outcome as a journal stores it."""
@@ -188,33 +152,50 @@ class Campaigns:
         if event.kind in (BEGAN, ENDED):
             (self.begin if event.kind == BEGAN else self.end)(event)
             return None
-        if event.kind == SKIPPED:
-            rows, _ = self._rows_in(event.round, 0)
-            again, after = self.skip_event(rows)
-            self.skip(rows, after)
-            return again.outcome
-        schema = self.request_schema if event.kind == DECIDED else schema
-        if event.kind not in (DECIDED, OBSERVED) or schema is None:
-            raise Damaged("an event of an unknown kind")
-        rows, rest = self._rows_in(event.round, schema.size)
-        data = packing.unstack_like(schema.like, rest, len(rows))
-        if event.kind == DECIDED:
-            again, answers = self.decide_event(rows, data)
-            self.decide(rows, data, answers)
-            return again.outcome
-        played = None if event.played is None else self._played_in(event.played, len(rows))
-        again, new = self.observe_event(rows, data, played)
-        self.observe(new)
-        return again.outcome
-
-    def _rows_in(self, data: bytes, size: int) -> tuple[np.ndarray, bytes]:
-        """(rows, the other bytes) of an event with `size` bytes a row beside its number."""
-        count, left = divmod(len(data), 4 + size)
-        rows = np.frombuffer(data, np.int32, count).astype(np.int64)
+        like = self._like(schema, event.kind)
+        rows, tickets, rest = rows_and_data(event.round, packing.size_like(like), self._has_tickets(event.kind))
         live = np.isin(rows, np.fromiter(self.rows.values(), np.int64, len(self.rows)))
-        if left or not count or not live.all() or len(np.unique(rows)) < count:
+        if not live.all() or len(np.unique(rows)) < len(rows):
             raise Damaged("rounds of campaigns that are not there")
-        return rows, data[4 * count :]
+        turn, data = Turn(self, rows), None if like is None else packing.unstack_like(like, rest, len(rows))
+        self._again(turn, event, tickets, data)
+        self.store(turn)
+        return turn.events[0].outcome
+
+    def _has_tickets(self, kind: str) -> bool:
+        return bool(self.pending) and kind != CHANGED
+
+    def _like(self, schema: RoundSchema | None, kind: str) -> Any:
+        """What an event has of each campaign beside its row and ticket."""
+        if kind == CHANGED and self.learner.budgets:
+            return np.zeros(self.learner.budgets)
+        asks = self.problem.has_requests
+        if self.most_waiting and (kind == SKIPPED or (kind == DECIDED and not asks)):
+            return None
+        known = schema if kind == OBSERVED else self.request_schema if kind == DECIDED and asks else None
+        if known is None:
+            raise Damaged("an event of an unknown kind")
+        return known.like
+
+    def _again(self, turn: Turn, event: Event, tickets, data):
+        """Play an event on these campaigns."""
+        at = np.arange(len(turn.rows))
+        if event.kind == CHANGED:
+            return turn.change(at, data)
+        if self.most_waiting:
+            waits = slots.find(turn.columns, at, tickets) >= 0
+            if waits.any() if event.kind == DECIDED else not waits.all():
+                raise Damaged("a ticket that was never given, or was given twice")
+        if event.kind == DECIDED:
+            return turn.decide(at, tickets, data)
+        if event.kind == SKIPPED:
+            return turn.skip(at, tickets)
+        try:
+            remarks = split(event.outcome or b"")[1]
+        except ValueError:
+            raise Damaged("the outcomes of its rounds") from None
+        played = None if event.played is None else self._played_in(event.played, len(at))
+        turn.observe(at, tickets, data, played, remarks)
 
     def _played_in(self, data: bytes, count: int) -> Any:
         like = jax.tree.map(lambda leaf: leaf[0], self.decisions(np.zeros(1, np.int64)))
@@ -225,8 +206,10 @@ class Campaigns:
     def largest_field(self, schema: RoundSchema | None) -> int:
         """The largest size of one field of an event, in bytes."""
         sizes = [0 if one is None else one.size for one in (schema, self.request_schema)]
-        widest = max(*sizes, 8 * outcomes.width(self.constraints), 8 * self.programs.decisions.size)
-        return max(MOST * (4 + widest), LONGEST_EVENT)
+        outcome = 8 * (outcomes.width(self.constraints) + self.programs.decisions.size) + 6 * LONGEST_NAME
+        widest = max(*sizes, outcome, 8 * self.learner.budgets)
+        began = LONGEST_EVENT + MOST * self.learner.budgets * LONGEST_NUMBER
+        return max(MOST * (4 + slots.LONGEST_TICKET + widest) + LONGEST_REMARKS, began)
 
     longest_notes = 1 << 12
 

@@ -11,21 +11,25 @@ from jaxtyping import PRNGKeyArray
 from ..core import check, tree
 from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
-from ..errors import ConflictError, LearnerError, ProblemError, SessionError
+from ..errors import LearnerError, ProblemError, SessionError
 from ..games.movement import as_played
 from ..games.state import checked_start
 from ..learners.base import AbstractLearner, Horizon, Outcome
 from ..problem.problem import Problem, Round
-from . import packing
-from .arguments import as_file, first_states, late_settings
-from .campaign_events import NotFiniteError
+from . import outcomes
+from .arguments import as_file, checked_labels, first_states, late_settings_of
 from .campaigns import Campaigns
 from .durable import DurableState
-from .fleet_views import FleetViews, checked_names
+from .fleet_budgets import check_same_budgets, checked_budgets
+from .fleet_decisions import cast_requests, decided
+from .fleet_rounds import observed
+from .fleet_tickets import check_waits, encoded
+from .fleet_views import FleetViews
 from .guard import Guard
 from .identity import signature
-from .requests import request_schema, stacked
 from .schema import RoundSchema
+from .stacked import checked_names, checked_tickets, waves
+from .turn import Turn
 
 
 class Fleet(FleetViews):
@@ -40,8 +44,11 @@ class Fleet(FleetViews):
     - `path`: the file. If it exists, the fleet continues; if not, it starts. Without a path nothing is kept.
     - `key`: the source of all randomness when the fleet starts.
     - `horizon`, `start`: as in `play`, for every campaign.
+    - `pending`, `copies`, `expires`: late feedback, as in `Session`, for every campaign: how many of its rounds may be
+      pending at a time. `decide` returns tickets, too, and `observe(names, rounds, tickets=...)` takes them.
     - `snapshot_every`: the number of calls between snapshots, which is the most that opening after a crash replays.
     - `keep_rounds`: keep all rounds, which `history` and `regret` show; or only those since the last snapshot.
+    - `keep_decisions`: keep the decision of every round from now on, for `history`.
     - `certify`: keep what `certificate` and `regret_bounds` need, in the states of the learners.
     - `other_rounding`: as in `Session`.
 
@@ -67,8 +74,12 @@ class Fleet(FleetViews):
         key: PRNGKeyArray | None = None,
         horizon: Any = None,
         start: Any = None,
+        pending: int = 0,
+        copies: int | None = None,
+        expires: int | None = None,
         snapshot_every: int = 512,
         keep_rounds: bool = True,
+        keep_decisions: bool = False,
         certify: bool = False,
         other_rounding: bool = False,
     ):
@@ -77,19 +88,21 @@ class Fleet(FleetViews):
         check.instance(learner, AbstractLearner, LearnerError, "a fleet needs one of cocoax.learners second")
         self.path = None if path is None else as_file(path)
         keep_rounds = check.flag(keep_rounds, "keep_rounds", SessionError)
+        self._keeps_decisions = check.flag(keep_decisions, "keep_decisions", SessionError)
         certify = check.flag(certify, "certify", SessionError)
         learner = as_played(problem, learner, certify=certify)
-        settings = {**late_settings(horizon, 0, None, None), "fleet": True} | ({"certify": True} if certify else {})
+        late = late_settings_of(problem, learner, horizon, pending, copies, expires)
+        settings = {**late, "fleet": True} | ({"certify": True} if certify else {})
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if key is None and self.path is not None and self.path.exists():
             key = jax.random.key(0)  # only its dtype matters
-        horizon = None if settings["horizon"] is None else Horizon(settings["horizon"])
+        horizon = None if late.pop("horizon") is None else Horizon(settings["horizon"])
         start = checked_start(problem, start)
         example = first_states(problem, learner, key, None, horizon, start, 1)[0]
         if tree.has_element(learner.decision(example)):
             raise SessionError("a fleet keeps arrays; factored matrices need sessions of their own")
         identity = signature(problem, learner, [example], settings)
-        campaigns = Campaigns(problem, learner, key, horizon, start, example)
+        campaigns = Campaigns(problem, learner, key, horizon, start, example, **late)
         self._guard = Guard()
         self._durable = DurableState(self.path, campaigns, identity, every, keep_rounds, other_rounding=other_rounding)
 
@@ -100,100 +113,109 @@ class Fleet(FleetViews):
             if schema is not None:
                 self._campaigns.compile(schema.like if like is None else schema.cast(like, "like"))
 
-    def decide(self, names: Iterable[str], requests: Round = None) -> Point:
+    def begin(self, names: Iterable[str], *, budgets: Any = None) -> None:
+        """Begin these campaigns; with `learners.Budgeted`, each with its own budgets: a number, or a row, for each.
+
+        Can be repeated: a campaign that has begun with these budgets stays as it is.
+        """
+        with self._guard.alone(self):
+            names, campaigns = checked_names(names), self._campaigns
+            self._durable.check_usable()
+            table = None if budgets is None else checked_budgets(budgets, len(names), campaigns.learner.budgets)
+            places = {True: [], False: []}
+            for place, name in enumerate(names):
+                places[name in campaigns.rows].append(place)
+            if table is not None:
+                check_same_budgets(campaigns, [names[place] for place in places[True]], table[places[True]])
+            if new := places[False]:
+                self._begin([names[place] for place in new], None if table is None else table[new])
+
+    def change(self, names: Iterable[str], *, budgets: Any) -> None:
+        """Give these campaigns other budgets, from the next decision on: the amounts for their whole game.
+
+        What was spent and what waits counts. If that is more than a new budget, nothing more is spent.
+        """
+        with self._guard.alone(self):
+            names, campaigns = checked_names(names), self._campaigns
+            self._durable.check_usable()
+            turn = Turn(campaigns, self._known(names))
+            turn.change(np.arange(len(names)), checked_budgets(budgets, len(names), campaigns.learner.budgets))
+            self._commit(turn)
+
+    def decide(self, names: Iterable[str], requests: Round = None, *, tickets: Any = None) -> Point:
         """The decisions of these campaigns, in NumPy, with a leading axis; the same until their rounds are observed.
 
         New names begin a campaign. `requests`, along the same axis, are what is seen of the rounds already, if the
         problem has requests; they are on disk when this returns.
+
+        With `pending`, it returns a pair: the decisions, and a list of tickets, one for each name. A name may come more
+        than once, or again before its round is observed. Give `tickets`, names of your own, for a call that can be
+        repeated if its answer was lost: one that waits gets its old decision. By default they are "0", "1", ...
         """
         with self._guard.alone(self):
-            names = checked_names(names)
-            if self._campaigns.problem.has_requests != (requests is not None):
+            campaigns = self._campaigns
+            names = checked_names(names, often=bool(campaigns.pending))
+            if campaigns.problem.has_requests != (requests is not None):
                 raise SessionError("requests= go with Problem(request=...), and only with it")
+            listed = checked_tickets(tickets, len(names), needed=None if campaigns.pending else False)
+            if requests is not None:
+                requests = cast_requests(campaigns, self._durable.schema, names, requests)
             rows = self._rows(names)
-            return self._campaigns.decisions(rows) if requests is None else self._answers(names, rows, requests)
-
-    def _answers(self, names, rows, requests):
-        campaigns = self._campaigns
-        schema = campaigns.request_schema or request_schema(campaigns.problem, self._durable.schema, _first(requests))
-        requests = stacked(schema, len(names)).cast(requests, "requests")
-        if campaigns.request_schema is None:
-            campaigns.fix_requests(schema)
-        is_open = campaigns.columns["open"][rows]
-        differs = (campaigns.columns["request"][rows] != packing.pack_rows(requests, len(rows))).any(1)
-        if (is_open & differs).any():
-            name = names[int(np.argmax(is_open & differs))]
-            raise ConflictError(f"the request before of {name!r} is not observed yet; observe its round, or skip it")
-        if not is_open.all():
-            new = np.flatnonzero(~is_open)
-            asked = jax.tree.map(lambda leaf: leaf[new], requests)
-            event, answers = campaigns.decide_event(rows[new], asked)
-            self._durable.commit(campaigns, [event], None, lambda: campaigns.decide(rows[new], asked, answers))
-        return campaigns.answers(rows)
+            if not campaigns.most_waiting:
+                return campaigns.decisions(rows)
+            turn, decisions, given = decided(campaigns, names, rows, requests, listed)
+            self._commit(turn)
+            return (decisions, given) if campaigns.pending else decisions
 
     def observe(
-        self, names: Iterable[str], rounds: Round = None, played: Point | None = None, *, at: Any = None
+        self,
+        names: Iterable[str],
+        rounds: Round = None,
+        played: Point | None = None,
+        *,
+        at: Any = None,
+        tickets: Any = None,
+        labels: Any = None,
     ) -> Outcome:
-        """Learn from one round of each of these campaigns; returns their outcomes when all rounds are on disk.
+        """Learn from a round of each of these campaigns; returns their outcomes when all rounds are on disk.
 
         Rounds are stacked along a leading axis. A bad round refuses them all: nothing has changed then. `played` are
-        the decisions that were really played, if they were others. `at` makes a call safe to repeat: how many rounds
-        each campaign had when it decided (`fleet.rounds(names)` then); a round that counts already is not counted
-        again, and its outcome is returned once more.
+        the decisions that were really played, if they were others; points outside the domain count, with a
+        `SessionWarning`. `labels`, texts or dates, are kept for `history`. `at` makes a call safe to repeat: how many
+        rounds each campaign had when it decided (`fleet.rounds(names)` then); a round that counts already is not
+        counted again, and its outcome is returned once more. With `pending`, `tickets` say which rounds they are, in
+        any order, and one that was observed before is not counted again.
         """
         with self._guard.alone(self):
-            names = checked_names(names)
-            rows, campaigns = self._rows(names), self._campaigns
-            fresh = self._not_counted(names, rows, at)
-            if len(fresh):
-                self._observe([names[i] for i in fresh], rows[fresh], *_chosen((rounds, played), fresh, len(names)))
-            return campaigns.totals.last(rows)
+            campaigns = self._campaigns
+            names = checked_names(names, often=bool(campaigns.pending))
+            listed = checked_tickets(tickets, len(names), needed=bool(campaigns.pending))
+            labels = checked_labels(labels, len(names))
+            self._durable.check_usable()
+            if at is not None and campaigns.pending:
+                raise SessionError(
+                    "at= counts rounds that come in order; with pending=, tickets= make a call repeatable"
+                )
+            rows = self._known(names) if campaigns.pending else self._rows(names)
+            rounds_of = rounds, played, at, listed, labels, self._keeps_decisions
+            turn, schema, numbers = observed(campaigns, self._durable.schema, names, rows, *rounds_of)
+            self._commit(turn, schema)
+            return outcomes.unpacked(numbers, campaigns.constraints)
 
-    def _observe(self, names, rows, rounds, played):
-        campaigns = self._campaigns
-        rounds = self._completed(names, rows, rounds)
-        schema = self._durable.schema or RoundSchema.of(_first(rounds), "rounds")
-        rounds = stacked(schema, len(names)).cast(rounds, "rounds")
-        if played is not None:
-            like = jax.tree.map(np.asarray, campaigns.decisions(rows))
-            played = RoundSchema.of(like, "played").cast(played, "played")
-            played = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(played))
-        try:
-            event, new = campaigns.observe_event(rows, rounds, played)
-        except NotFiniteError as error:
-            raise SessionError(f"the round of {names[error.place]!r} is not finite: {error.reason}") from None
-        self._durable.commit(campaigns, [event], schema, lambda: campaigns.observe(new))
-
-    def _completed(self, names, rows, rounds):
-        """Rounds with the fields of their requests."""
-        campaigns = self._campaigns
-        if not campaigns.problem.has_requests:
-            return rounds
-        is_open, schema = campaigns.columns["open"][rows], campaigns.request_schema
-        if schema is None or not is_open.all():
-            raise ConflictError(f"{names[int(np.argmin(is_open))]!r} has no open request; decide first")
-        requests = campaigns.requests(schema, rows)
-        return requests if rounds is None else {**rounds, **requests} if isinstance(requests, dict) else rounds
-
-    def _not_counted(self, names, rows, at) -> np.ndarray:
-        """The places of rounds that do not count yet."""
-        if at is None:
-            return np.arange(len(rows))
-        counts = self._campaigns.totals.columns["rounds"][rows]
-        ahead = counts - np.broadcast_to(np.asarray(at), counts.shape)
-        if not np.isin(ahead, (0, 1)).all():
-            which = int(np.argmin(np.isin(ahead, (0, 1))))
-            raise ConflictError(f"{names[which]!r} has {counts[which]} rounds; at= must be that, or one less to repeat")
-        return np.flatnonzero(ahead == 0)
-
-    def skip(self, names: Iterable[str]) -> None:
-        """Give up the open requests of these campaigns: their rounds will not be observed."""
+    def skip(self, names: Iterable[str], *, tickets: Any = None) -> None:
+        """Give up the open requests of these campaigns, or these tickets: their rounds will not be observed."""
         with self._guard.alone(self):
-            rows, campaigns = self._known(checked_names(names)), self._campaigns
-            if not campaigns.columns["open"][rows].all():
-                raise ConflictError("skip is for campaigns with an open request; decide first, or leave out the others")
-            event, after = campaigns.skip_event(rows)
-            self._durable.commit(campaigns, [event], None, lambda: campaigns.skip(rows, after))
+            campaigns = self._campaigns
+            names = checked_names(names, often=bool(campaigns.pending))
+            listed = checked_tickets(tickets, len(names), needed=bool(campaigns.pending))
+            self._durable.check_usable()
+            unique, parts = waves(self._known(names))
+            turn = Turn(campaigns, unique)
+            for places, at in parts:
+                texts = encoded([listed[place] for place in places]) if campaigns.pending else None
+                check_waits(turn, at, texts, [names[place] for place in places])
+                turn.skip(at, texts)
+            self._commit(turn)
 
     def end(self, names: Iterable[str]) -> None:
         """End these campaigns. Their past stays; if a name comes again, it begins anew."""
@@ -206,28 +228,22 @@ class Fleet(FleetViews):
     def _rows(self, names) -> np.ndarray:
         """The rows of these campaigns; new names begin."""
         self._durable.check_usable()
-        campaigns = self._campaigns
-        if new := [name for name in names if name not in campaigns.rows]:
-            event = campaigns.begin_event(new)
-            self._durable.commit(campaigns, [event], None, lambda: campaigns.begin(event))
+        if new := [name for name in dict.fromkeys(names) if name not in self._campaigns.rows]:
+            self._begin(new)
         return self._known(names)
+
+    def _begin(self, names, budgets=None):
+        campaigns = self._campaigns
+        event = campaigns.begin_event(names, budgets)
+        self._durable.commit(campaigns, [event], None, lambda: campaigns.begin(event))
+
+    def _commit(self, turn: Turn, schema: RoundSchema | None = None):
+        """Let a turn count, if something happened in it."""
+        campaigns = self._campaigns
+        if turn.events:
+            self._durable.commit(campaigns, turn.events, schema, lambda: campaigns.store(turn))
 
     def forget(self) -> None:
         """Drop all past rounds, after a snapshot, and free their space; states, totals and multipliers stay."""
         with self._guard.alone(self):
             self._durable.forget()
-
-
-def _first(rounds) -> Any:
-    """The first of stacked rounds. Whole numbers in lists are floats, as in a session."""
-
-    def first(leaf):
-        array = np.asarray(leaf)
-        return array[0].astype(float) if isinstance(leaf, list) and array.dtype.kind in "iu" else array[0]
-
-    return jax.tree.map(first, rounds, is_leaf=lambda node: isinstance(node, list))
-
-
-def _chosen(trees, places, count):
-    """These places of stacked trees, where not all were chosen."""
-    return trees if len(places) == count else jax.tree.map(lambda leaf: np.asarray(leaf)[places], trees)

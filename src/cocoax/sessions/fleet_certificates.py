@@ -1,5 +1,7 @@
 """Bounds on the regret of campaigns, from the tangents that their learners keep."""
 
+import functools
+import operator
 from typing import Any
 
 import equinox as eqx
@@ -40,6 +42,5 @@ def _minorants(campaigns: Campaigns, rows: np.ndarray) -> Any:
     """Along a leading axis."""
     if not isinstance(campaigns.learner, Certified):
         raise SessionError("a certificate needs the tangents of all rounds; begin the fleet with certify=True")
-    states = campaigns.programs.states
-    stacked = states.columns(campaigns.columns["words"][rows, : states.size])
-    return jax.tree.map(jax.numpy.asarray, stacked.minorants)
+    states = [campaigns.states(rows, copy).minorants for copy in range(campaigns.copies)]
+    return functools.reduce(operator.add, [jax.tree.map(jax.numpy.asarray, one) for one in states])

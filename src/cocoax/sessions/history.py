@@ -31,18 +31,25 @@ def game_of(events: Iterable[Event], copies: LearnerCopies, schema: RoundSchema 
 
 
 def table_of(events: Iterable[Event], copies: LearnerCopies, names: Sequence[str] | None) -> dict[str, np.ndarray]:
-    """One row a round: its label, if any round has one; what it came to; and the decisions, where they were kept."""
+    """One row a round of a session."""
     split = [_split(event) for event in events]
     numbers, remarks = [one for one, _ in split], [one for _, one in split]
-    columns = stacked_game(copies.problem, numbers, None, copies.decisions[0]).table()
+    return remarked_table(copies.problem, numbers, remarks, copies.decisions[0], names)
+
+
+def remarked_table(
+    problem: Problem, numbers: list, remarks: list[Remarks], decision: Point, names: Sequence[str] | None
+) -> dict[str, np.ndarray]:
+    """One row a round: its label, if any round has one; what it came to; and the decisions, where they were kept."""
+    columns = stacked_game(problem, numbers, None, decision).table()
     if any(one.label is not None for one in remarks):
         labels = np.array([one.label or "" for one in remarks])
         columns = {"round": columns.pop("round"), "label": labels, **columns}
     points = [(one.decision, one.played or one.decision) for one in remarks]
-    if any(decision is not None for decision, _ in points):
-        entries = entry_names(copies.decisions[0], names)
+    if any(kept is not None for kept, _ in points):
+        entries = entry_names(decision, names)
         for which, kind in enumerate(("decision", "played")):
-            rows = [_entries(copies.decisions[0], point[which]) for point in points]
+            rows = [_entries(decision, point[which]) for point in points]
             added = {f"{kind}_{name}": column for name, column in zip(entries, np.array(rows).T)}
             if taken := added.keys() & columns.keys():
                 raise SessionError(f"two columns of history are called {min(taken)!r}; give other names=")

@@ -37,24 +37,6 @@ def _check_fields(names, request):
         raise SessionError(f"request must be a dict with the fields {', '.join(map(repr, names))}, got {has}")
 
 
-def stacked(schema: RoundSchema, count: int) -> RoundSchema:
-    """The schema of `count` rounds, or requests, that are stacked along a leading axis."""
-
-    def longer(part) -> Any:
-        match part:
-            case {"dict": parts}:
-                return {"dict": {key: longer(one) for key, one in parts.items()}}
-            case {"none": _}:
-                return part
-            case {"list": parts}:
-                return {"list": [longer(one) for one in parts]}
-            case {"tuple": parts}:
-                return {"tuple": [longer(one) for one in parts]}
-        return {"dtype": part["dtype"], "shape": [count, *part["shape"]]}
-
-    return RoundSchema(longer(schema.json))
-
-
 def check_same(copies: LearnerCopies, name: str, request: Any):
     """Raise if the decision of this ticket was for another request."""
     decided = packing.pack(copies.tickets[name].request)

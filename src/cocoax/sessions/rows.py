@@ -1,87 +1,34 @@
-"""Many states of one learner as rows of words, and the rounds of many campaigns as one compiled loop.
+"""The rounds of many campaigns as one compiled loop, over rows of words.
 
 A row holds the bits of a state and of its decision. The loop runs the step of a session, so its bits are those of one.
 """
 
 import functools
-import itertools
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import DomainError
 from ..games.loop import play_rounds
 from ..games.state import begin
-from .step import compiled_decision, compiled_reservation, compiled_step, words
+from .layout import Layout, words_of
+from .step import compiled_decision, compiled_reservation, compiled_step
 
 _SMALLEST, _GROWTH, _LARGEST = 64, 16, 16384  # lengths of loops: each is a program of its own
 _SPLIT = 256  # rows from which two loops run beside each other
-_NARROW = {1: np.uint8, 2: np.uint16}  # words of smaller types, by bytes
-
-
-class Layout(NamedTuple):
-    """Where in a row each array of a tree is."""
-
-    structure: Any
-    kinds: tuple[tuple[tuple[int, ...], Any, Any], ...]  # shape, dtype, and of keys their kind
-
-    @classmethod
-    def of(cls, tree: Any) -> "Layout":
-        leaves, structure = jax.tree.flatten(tree)
-        data = [jax.eval_shape(_data, leaf) for leaf in leaves]
-        impls = [jax.random.key_impl(leaf) if _is_key(leaf) else None for leaf in leaves]
-        return cls(structure, tuple((one.shape, one.dtype, impl) for one, impl in zip(data, impls)))
-
-    @property
-    def size(self) -> int:
-        """Words."""
-        return self._cuts()[-1]
-
-    def _cuts(self) -> list[int]:
-        sizes = [math.prod(shape) * max(1, dtype.itemsize // 4) for shape, dtype, _ in self.kinds]
-        return [0, *itertools.accumulate(sizes)]
-
-    def unpack(self, row: Any) -> list:
-        """The leaves of one row, in JAX."""
-        cuts = self._cuts()
-        return [_leaf(row[a:b], *kind) for a, b, kind in zip(cuts, cuts[1:], self.kinds)]
-
-    def columns(self, rows: np.ndarray) -> Any:
-        """The tree of many rows, in NumPy, each array with a leading axis."""
-        cuts, columns = self._cuts(), []
-        for a, b, (shape, dtype, _) in zip(cuts, cuts[1:], self.kinds):
-            part = np.ascontiguousarray(rows[:, a:b])
-            columns.append(_viewed(part, dtype).reshape(len(rows), *shape))
-        return jax.tree.unflatten(self.structure, columns)
-
-
-def _leaf(part, shape, dtype, impl):
-    if jnp.issubdtype(dtype, jnp.bool_):
-        array = part.astype(bool).reshape(shape)
-    elif dtype.itemsize < 4:
-        array = jax.lax.bitcast_convert_type(part.astype(_NARROW[dtype.itemsize]), dtype).reshape(shape)
-    else:
-        wide = (dtype.itemsize // 4,) if dtype.itemsize > 4 else ()
-        array = jax.lax.bitcast_convert_type(part.reshape(*shape, *wide), dtype)
-    return array if impl is None else jax.random.wrap_key_data(array, impl=impl)
-
-
-def _viewed(part: np.ndarray, dtype) -> np.ndarray:
-    if np.issubdtype(dtype, np.bool_):
-        return part.astype(bool)
-    return (part if dtype.itemsize >= 4 else part.astype(_NARROW[dtype.itemsize])).view(dtype)
 
 
 class Programs:
-    """The compiled loops for one problem and learner."""
+    """The compiled loops for one problem and learner, of which each campaign has so many copies."""
 
-    def __init__(self, problem, learner, state, horizon, start):
+    def __init__(self, problem, learner, state, horizon, start, copies: int = 1):
         self._constants, structure = jax.tree.flatten((problem, learner))
         self.states, self.decisions = Layout.of(state), Layout.of(learner.decision(state))
-        self._begun = problem, learner, horizon, start
-        self._steps, self._answers, self._reservations = _compiled(structure, self.states)
+        self._begun, self._copies = (problem, learner, horizon, start), copies
+        self._steps, self._answers, self._reservations, self._reserved = _compiled(structure, self.states)
+        self._budgets = _budgets_of(structure, self.states)
 
     @property
     def width(self) -> int:
@@ -91,7 +38,7 @@ class Programs:
     def compile(self, problem: Any, key: Any, like: Any):
         """All programs for few and for some hundred campaigns, with rounds like this one."""
         for count in (1, 2 * _SMALLEST + 1):
-            rows = self.first(key, np.zeros((count, 2), np.uint32))
+            rows = self.first(key, np.zeros((count, 2), np.uint32))[:, 0]
             rounds = jax.tree.map(lambda leaf, n=count: np.broadcast_to(leaf, (n, *leaf.shape)), like)
             answers = None
             if problem.has_requests:
@@ -99,8 +46,8 @@ class Programs:
             self.observe(rows, rounds, answers)
 
     def first(self, key: Any, halves: np.ndarray) -> np.ndarray:
-        """The rows of new campaigns, whose keys have these numbers folded in."""
-        first = functools.partial(_first_rows, *self._begun, key)
+        """The rows of all copies of new campaigns, whose keys have these numbers folded in."""
+        first = functools.partial(_first_rows, *self._begun, self._copies, key)
         return _in_parts(lambda *arguments: (first(*arguments),), len(halves), (halves,))[0]
 
     def observe(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -111,28 +58,58 @@ class Programs:
 
     def decide(self, rows: np.ndarray, requests: Any) -> np.ndarray:
         """The decisions for requests, as rows of words."""
-        answers = functools.partial(self._answers, self._constants)
-        return _in_parts(lambda *arguments: (answers(*arguments),), len(rows), (rows, requests))[0]
+        return self._one(self._answers, rows, requests)
 
     def reserve(self, rows: np.ndarray, requests: Any, decisions: Any) -> np.ndarray:
         """The rows in which these decisions count as played, at their worst."""
-        reservations = functools.partial(self._reservations, self._constants)
-        return _in_parts(lambda *arguments: (reservations(*arguments),), len(rows), (rows, requests, decisions))[0]
+        return self._one(self._reservations, rows, requests, decisions)
+
+    def reserve_all(self, rows: np.ndarray, requests: Any, decisions: Any, counts: np.ndarray) -> np.ndarray:
+        """As `reserve`, for the first `counts` of several decisions of each row, along a second axis."""
+        return self._one(self._reserved, rows, requests, decisions, counts)
+
+    def set_budgets(self, rows: np.ndarray, budgets: np.ndarray) -> np.ndarray:
+        """The rows with other budgets, whose float64 numbers are kept in two parts."""
+        dtype = jax.dtypes.canonicalize_dtype(float)
+        near = budgets.astype(dtype)
+        return self._one(self._budgets, rows, near, (budgets - near.astype(float)).astype(dtype))
+
+    def outside(self, domain: Any, points: Any, count: int, tolerance: float) -> np.ndarray:
+        """Which points do not lie in the domain; none where it cannot tell."""
+        try:
+            program = functools.partial(_outside, domain, tolerance)
+            return _in_parts(lambda *arguments: (program(*arguments),), count, (points,))[0]
+        except DomainError:
+            return np.zeros(count, bool)
+
+    def _one(self, program, rows, *trees) -> np.ndarray:
+        call = functools.partial(program, self._constants)
+        return _in_parts(lambda *arguments: (call(*arguments),), len(rows), (rows, *trees))[0]
 
 
-@jax.jit
-def _first_rows(problem, learner, horizon, start, key, halves, count):
+@functools.partial(jax.jit, static_argnums=4)
+def _first_rows(problem, learner, horizon, start, copies, key, halves, count):
     def row(t):
-        state = begin(problem, learner, None, folded(key, *halves[t]), horizon, start)
-        return words_of((state, learner.decision(state)))
+        own = folded(key, *halves[t])
+        keys = [own] if copies == 1 else list(jax.random.split(own, copies))  # as in a session
+        states = [begin(problem, learner, None, key, horizon, start) for key in keys]
+        return jnp.stack([words_of((state, learner.decision(state))) for state in states])
 
     return _loop(row, count, len(halves))
 
 
+@functools.partial(jax.jit, static_argnums=1)
+def _outside(domain, tolerance, points, count):
+    def row(t):
+        return ~domain.contains(jax.tree.map(lambda leaf: leaf[t], points), tolerance)
+
+    return _loop(row, count, len(jax.tree.leaves(points)[0]))
+
+
 @functools.lru_cache(maxsize=64)
 def _compiled(structure, states: Layout):
-    """(rounds of many campaigns, decisions for many requests, their reservations), for a (problem, learner) and states
-    of this layout."""
+    """(rounds of many campaigns, decisions for many requests, one reservation of each, several of each), for a
+    (problem, learner) and states of this layout."""
     kinds = compiled_step, compiled_decision, compiled_reservation
     step, decide, reserve = (compiled(structure, states.structure) for compiled in kinds)
 
@@ -157,23 +134,50 @@ def _compiled(structure, states: Layout):
     def reservations_of(constants, rows, requests, decisions, count):
         def row(t):
             request, decision = (jax.tree.map(lambda leaf: leaf[t], tree) for tree in (requests, decisions))
-            state = reserve(constants, states.unpack(rows[t]), request, decision)
-            learner = jax.tree.unflatten(structure, constants)[1]
-            return words_of((state, learner.decision(jax.tree.unflatten(states.structure, state))))
+            return _row_of(structure, states, constants, reserve(constants, states.unpack(rows[t]), request, decision))
 
         return _loop(row, count, len(rows))
 
-    return rounds_of, answers_of, reservations_of
+    @jax.jit
+    def all_reservations_of(constants, rows, requests, decisions, counts, count):
+        def row(t):
+            def one(j, state):
+                request, decision = (jax.tree.map(lambda leaf: leaf[t, j], tree) for tree in (requests, decisions))
+                return reserve(constants, state, request, decision)
+
+            state = jax.lax.fori_loop(np.int32(0), counts[t], one, states.unpack(rows[t]))
+            return _row_of(structure, states, constants, state)
+
+        return _loop(row, count, len(rows))
+
+    return rounds_of, answers_of, reservations_of, all_reservations_of
+
+
+@functools.lru_cache(maxsize=64)
+def _budgets_of(structure, states: Layout):
+    """`budgets(constants, rows, near, beyond, count)`: rows with other budgets."""
+
+    @jax.jit
+    def budgets_of(constants, rows, near, beyond, count):
+        def row(t):
+            learner = jax.tree.unflatten(structure, constants)[1]
+            state = jax.tree.unflatten(states.structure, states.unpack(rows[t]))
+            return _row_of(structure, states, constants, learner.with_budget(state, near[t], beyond[t]))
+
+        return _loop(row, count, len(rows))
+
+    return budgets_of
+
+
+def _row_of(structure, states: Layout, constants, state) -> jax.Array:
+    """The words of a state, or of its leaves, and its decision."""
+    state = jax.tree.unflatten(states.structure, jax.tree.leaves(state))
+    return words_of((state, jax.tree.unflatten(structure, constants)[1].decision(state)))
 
 
 def folded(key: Any, *numbers: Any) -> Any:
     """The key with these numbers folded in."""
     return functools.reduce(jax.random.fold_in, numbers, key)
-
-
-def words_of(tree: Any) -> jax.Array:
-    """The bits of all arrays of a tree."""
-    return jnp.concatenate([words(leaf) for leaf in jax.tree.leaves(tree)])
 
 
 def _loop(row, count, capacity):
@@ -202,11 +206,3 @@ def _padded(trees, part):
         return padded
 
     return jax.tree.map(pad, trees)
-
-
-def _is_key(leaf):
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _data(leaf):
-    return jax.random.key_data(leaf) if _is_key(leaf) else jnp.asarray(leaf)

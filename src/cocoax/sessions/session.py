@@ -20,9 +20,8 @@ from .arguments import (
     checked_label,
     checked_labels,
     first_states,
-    late_settings,
+    late_settings_of,
     list_of_rounds,
-    one_copy,
     to_numpy,
     warn_if_outside,
 )
@@ -99,16 +98,13 @@ class Session(SessionViews):
         use_compilation_cache()
         check.instance(problem, Problem, ProblemError, "a session needs a Problem first")
         check.instance(learner, AbstractLearner, LearnerError, "a session needs one of cocoax.learners second")
-        if problem.has_movement and pending:
-            raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
         self.path = None if path is None else as_file(path)
         certify = check.flag(certify, "certify", SessionError)
         keep_rounds = check.flag(keep_rounds, "keep_rounds", SessionError)
         keep_decisions = check.flag(keep_decisions, "keep_decisions", SessionError)
         learner = as_played(problem, learner, certify=certify)
-        if learner.reserves:
-            copies = one_copy(copies, pending)
-        settings = {**late_settings(horizon, pending, copies, expires), "certify": certify or None}
+        late = late_settings_of(problem, learner, horizon, pending, copies, expires)
+        settings = {**late, "certify": certify or None}
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if keep_decisions and tree.has_element(problem.domain.start()):
             raise SessionError("factored matrices have no columns; leave out keep_decisions=")
