@@ -57,9 +57,12 @@ def main(rounds=4884, out="out"):
         covariance = np.abs(np.cumsum(np.asarray(constraint, float), 0) / seen[:, None] + 1).max(1)
         if name != "the same score for all":  # it hardly uses any
             left.plot(seen[20:], covariance[20:], label=name)
-        right.bar([place - 0.2, place + 0.2], [100 * rate for rate in rates], 0.38, color=["steelblue", "darkorange"])
+        per_cent = [100 * rate for rate in rates]
+        bars = right.bar([place - 0.2, place + 0.2], per_cent, 0.38, color=["steelblue", "darkorange"])
+        right.bar_label(bars, fmt="%.1f", fontsize="small")
     left.axhline(1, color="red", linestyle=":", label="the limit")
     left.set(title="Covariance of group and score so far, in limits", xlabel="round", yscale="log")
+    left.yaxis.set_major_formatter("{x:g}")
     left.legend(fontsize="small")
     right.set_xticks(range(len(played)), [name.replace(", ", ",\n") for name in played], fontsize="small")
     right.set(title="Predicted positive: men (blue), women (orange)" if is_real else "Predicted positive, by group")

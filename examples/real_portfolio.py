@@ -49,9 +49,10 @@ def main(rounds=5650, out="out"):
         volatility[name] = LIMIT * variance.mean() ** 0.5
         print(f"{name:38} wealth {wealth[-1]:8.2f}, volatility {volatility[name]:.3%} a day")
         style = "k--" if name.startswith("best") else "-"
-        left.plot(days, wealth, style, label=name, linewidth=1)
+        left.plot(days, wealth, style, label=name, linewidth=1, zorder=3 if name.startswith("Auto") else 2)
         right.plot(days[50:], 100 * LIMIT * (np.cumsum(variance) / days)[50:] ** 0.5, style, label=name, linewidth=1)
     left.set(title="Wealth after fees, from 1", xlabel="day", yscale="log")
+    left.yaxis.set_major_formatter("{x:g}")
     right.axhline(100 * LIMIT, color="red", linestyle=":", label="the limit")
     right.set(title="Volatility so far", xlabel="day", ylabel="per cent a day")
     left.legend(fontsize="small")

@@ -68,10 +68,10 @@ def main(rounds=2000, out="out"):
     figure = Figure(figsize=(12, 3.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     draw_map(left, tables, loads["shortest path"], "Shortest paths: red is over the budget")
-    draw_map(middle, tables, loads["Auto"], "Auto: no link is")
+    draw_map(middle, tables, loads["Auto"], "Auto: none is over it")
     for name, load in loads.items():
         right.plot(100 * np.sort(load)[::-1], label=name)
-    right.axhline(100, color="red", linestyle=":", label="the budget")
+    right.axhline(100, color="black", linestyle="--", linewidth=1, label="the budget")
     right.set(title="Mean load of links, sorted", xlabel="link", ylabel="per cent of the budget")
     right.legend(fontsize="small")
     Path(out).mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 import cocoax as cx
@@ -22,6 +23,7 @@ from cocoax.problems.real import roads
 # A schematic map: places are for drawing only.
 X = [0, 4, 0, 1, 2.5, 4, 5, 4, 2.5, 2.5, 1, 0, 0, 1, 2.5, 4, 4, 5, 4, 4, 2.5, 2.5, 1, 1]
 Y = [7, 7, 6, 6, 6, 6, 5, 5, 5, 4, 4, 4, 0, 2, 2, 4, 3, 4, 2, 0, 0, 1, 1, 0]
+COLOURS = LinearSegmentedColormap.from_list("traffic", ["#1a9850", "#e0a800", "#d73027", "#67001f"])
 
 
 def draw_map(figure, axes, flows):
@@ -42,7 +44,7 @@ def draw_map(figure, axes, flows):
         scale_units="xy",
         scale=1,
         width=0.006,
-        cmap="RdYlGn_r",
+        cmap=COLOURS,
         clim=(0.3, 2.3),
     )
     axes.scatter(x, y, s=120, color="white", edgecolor="black", zorder=3)
@@ -69,7 +71,9 @@ def main(rounds=300, out="out"):
         print(f"{name:24} second half: {cost[tail].mean():.3f} of the optimum, {used[tail].mean():.1%} of the budget")
         right.plot(np.arange(1, rounds + 1), cost, label=name)
     right.axhline(1, color="black", linestyle="--", label="published optimum of an average day")
-    right.set(title="Beckmann's objective", xlabel="day", xscale="log", yscale="log")
+    right.set(title="Beckmann's objective, over its optimum", xlabel="day", xscale="log", yscale="log")
+    right.set_yticks([1, 1.5, 2, 3, 5], ["1", "1.5", "2", "3", "5"])
+    right.minorticks_off()
     right.legend(fontsize="small")
     Path(out).mkdir(parents=True, exist_ok=True)
     figure.savefig(Path(out, "real_traffic.png"), dpi=150)

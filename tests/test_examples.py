@@ -80,6 +80,7 @@ def test_every_example_is_tested_here():
         "real_charging",
         "real_classification",
         "real_portfolio",
+        "real_ratings",
         "real_telecom",
         "real_traffic",
     }
@@ -229,6 +230,10 @@ def test_real_problems_are_drawn_with_data_or_without(show, monkeypatch, tmp_pat
     monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "none"))
     charging = show("real_charging", 926)
     assert charging["AutoPrice"][0] < charging["mixed"][0] and charging["AutoPrice"][1] < 1.03
+    found, baselines = show("real_ratings", 40)
+    errors, exposures = zip(*found.values())  # the stricter the limit, the less exposure, and the larger the error
+    assert list(exposures) == sorted(exposures, reverse=True) and list(errors) == sorted(errors)
+    assert max(errors) < baselines["running mean"]
     loads = show("real_telecom", 1000)
     assert loads["Auto"].max() < 1.03 < loads["shortest path"].max()
 
