@@ -231,7 +231,7 @@ BAD = [
     ("POST", "/decide", b"{}", 422, "names"),
     ("POST", "/decide", b'{"name": "a", "names": ["a"]}', 422, "names"),
     ("POST", "/decide", b'{"names": "a"}', 422, "names must be a list"),
-    ("POST", "/decide", b'{"nmae": "a"}', 422, "there is no field 'nmae' here; there are names, name, ticket"),
+    ("POST", "/decide", b'{"nmae": "a"}', 422, "there is no field 'nmae' here; there are names, name, ticket, tickets"),
     ("GET", "/history/a?last=x", b"", 422, "query.last must be a whole number"),
     ("POST", "/decide", b'{"names": []}', 422, "1 to"),
     ("POST", "/decide", b'{"names": ["a", "a"]}', 422, "comes twice"),
@@ -414,8 +414,8 @@ def test_openapi_describes_every_call(known):
 
     paths = tools.asked(play, known)["paths"]
     assert paths.keys() == {
-        "/decide", "/observe", "/skip", "/end", "/health", "/ready", "/metrics", "/summary", "/summary/{name}",
-        "/campaigns", "/history/{name}", "/certificate/{name}",
+        "/decide", "/observe", "/skip", "/begin", "/change", "/end", "/health", "/ready", "/metrics",
+        "/summary", "/summary/{name}", "/campaigns", "/history/{name}", "/certificate/{name}",
     }  # fmt: skip
     assert "requestBody" in paths["/observe"]["post"]
 

@@ -84,7 +84,7 @@ def test_sessions_are_asked_as_campaigns_are():
 def test_fleets_take_no_tickets_and_certify_if_asked():
     async def play(client):
         refused = await client.post("/decide", name="a", ticket="t")
-        assert refused.status_code == 422 and "tickets are for sessions" in refused.json()["error"]
+        assert refused.status_code == 422 and "begin the fleet with pending=" in refused.json()["error"]
         await client.post("/observe", name="a", rounds=tools.a_round(0))
         bound = (await client.get("/certificate/a")).json()
         assert bound["regret"] == float(it.certificate("a").regret) and not bound["infeasible"]

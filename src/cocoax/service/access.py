@@ -13,7 +13,7 @@ from .errors import Refused
 
 ROLES = "play", "read", "admin"
 PUBLIC = {"/", "/health", "/ready"}  # they show no data
-_ADMIN = {"/end"}
+_ADMIN = {"/begin", "/change", "/end"}
 _SHORTEST = 16  # characters
 _HINT = "give the header Authorization: Bearer TOKEN"
 

@@ -28,7 +28,8 @@ class Call:
     data: Any = None  # requests or rounds, stacked
     played: Any = None
     at: np.ndarray | None = None
-    ticket: str | None = None  # of a session with late feedback
+    tickets: list[str] | None = None  # of late feedback
+    labels: list | None = None
     single: bool = False
     size: int = 0  # bytes of its body
     since: float = field(default_factory=time.perf_counter)
@@ -132,7 +133,8 @@ class Batcher:
         """Calls that the fleet can serve together."""
         groups: dict[Any, list[Call]] = {}
         for call in batch:
-            groups.setdefault((call.kind, shape_of(call.data), shape_of(call.played)), []).append(call)
+            given = call.tickets is None, call.data is None, call.played is None
+            groups.setdefault((call.kind, *given, shape_of(call.data), shape_of(call.played)), []).append(call)
         return list(groups.values())
 
     def _serve(self, calls: list[Call]) -> list:
@@ -154,26 +156,53 @@ class Batcher:
         return answers
 
     def _together(self, calls: list[Call]) -> list[dict]:
-        fleet, kind = self.fleet, calls[0].kind
-        if any(call.ticket is not None for call in calls):
-            raise Refused(422, "tickets are for sessions; give at, the rounds that decide answered with")
-        names = [name for call in calls for name in call.names]
-        if kind in ("skip", "end"):
-            if unknown := [name for name in names if name not in fleet]:
-                raise Refused(404, f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
-            (fleet.skip if kind == "skip" else fleet.end)(names)
-            return [{"names": call.names} for call in calls]
+        kind, names = calls[0].kind, [name for call in calls for name in call.names]
+        tickets = None if calls[0].tickets is None else [ticket for call in calls for ticket in call.tickets or ()]
+        may_begin = kind in ("decide", "begin") or (kind == "observe" and not self.fleet.is_late)
+        unknown = [] if may_begin else [name for name in names if name not in self.fleet]
+        if unknown:
+            raise Refused(404, f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
         if kind == "decide":
-            decisions = fleet.decide(names, joined([call.data for call in calls]))
-            return self._split(calls, {"decisions": decisions, "rounds": fleet.rounds(names)})
-        for call in calls:
-            if call.at is None:
-                call.at = np.array([_rounds(fleet, name) for name in call.names], np.int64)
+            return self._decided(calls, names, tickets)
+        if kind == "observe":
+            return self._observed(calls, names, tickets)
+        if kind == "skip":
+            self.fleet.skip(names, tickets=tickets)
+        elif kind == "end":
+            self.fleet.end(names)
+        else:
+            budgets = joined([call.data for call in calls])
+            (self.fleet.begin if kind == "begin" else self.fleet.change)(names, budgets=budgets)
+        return [{"names": call.names} for call in calls]
+
+    def _decided(self, calls: list[Call], names: list, tickets: list | None) -> list[dict]:
+        answer = self.fleet.decide(names, joined([call.data for call in calls]), tickets=tickets)
+        decisions, given = answer if self.fleet.is_late else (answer, None)
+        parts = self._split(calls, {"decisions": decisions, "rounds": self.fleet.rounds(names)})
+        if given is not None:
+            left = iter(given)
+            for call, part in zip(calls, parts):
+                own = [next(left) for _ in call.names]
+                part |= {"ticket": own[0]} if call.single else {"tickets": own}
+        return parts
+
+    def _observed(self, calls: list[Call], names: list, tickets: list | None) -> list[dict]:
+        """Every round gets its number, or has a ticket, so that none counts twice if a batch is tried again."""
+        fleet, at = self.fleet, None
+        if not fleet.is_late:
+            for call in calls:
+                if call.at is None:
+                    call.at = np.array([_rounds(fleet, name) for name in call.names], np.int64)
+            at = np.concatenate([call.at for call in calls if call.at is not None])
+        elif any(call.at is not None for call in calls):
+            raise Refused(422, "this fleet has late feedback; give the tickets that decide answered with, and not at")
         outcome = fleet.observe(
             names,
             joined([call.data for call in calls]),
             joined([call.played for call in calls]),
-            at=np.concatenate([call.at for call in calls if call.at is not None]),
+            at=at,
+            tickets=tickets,
+            labels=[label for call in calls for label in call.labels or [None] * len(call.names)],
         )
         figures = {"loss": outcome.loss, "constraint": outcome.constraint, "multiplier": outcome.multiplier}
         return self._split(calls, {**figures, "rounds": fleet.rounds(names)})

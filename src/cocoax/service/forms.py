@@ -14,6 +14,8 @@ _Names = Annotated[list[str] | None, Field(description="Campaigns, each once. Ne
 _Name = Annotated[str | None, Field(description="Instead of names: one campaign; other fields without a leading axis.")]
 
 _Ticket = Annotated[str | None, Field(min_length=1, description="The name of a round of late feedback.")]
+_Tickets = Annotated[list[str] | None, Field(description="Of late feedback in fleets: one for each of the names.")]
+_Budgets = Annotated[Any, Field(description="The amounts for the whole game: a number, or a list, for each name.")]
 
 
 class _Form(BaseModel):
@@ -22,6 +24,7 @@ class _Form(BaseModel):
     names: _Names = None
     name: _Name = None
     ticket: _Ticket = None
+    tickets: _Tickets = None
 
 
 class Decide(_Form):
@@ -39,20 +42,40 @@ class Observe(_Form):
         list[_Count] | _Count | None,
         Field(description="The `rounds` that decide answered with. A round that counts already is not counted again."),
     ] = None
+    labels: Annotated[list[str | None] | str | None, Field(description="Texts that are kept for the history.")] = None
 
 
 class Skip(_Form):
-    """Campaigns whose open requests will not be observed."""
+    """Campaigns whose open requests, or tickets, will not be observed."""
+
+
+class Begin(_Form):
+    """Campaigns that begin, with budgets of their own."""
+
+    budgets: _Budgets = None
+
+
+class Change(_Form):
+    """Campaigns that get other budgets."""
+
+    budgets: _Budgets
 
 
 class End(_Form):
     """Campaigns that end."""
 
 
-FORMS: dict[str, type[_Form]] = {"decide": Decide, "observe": Observe, "skip": Skip, "end": End}
+FORMS: dict[str, type[_Form]] = {
+    "decide": Decide,
+    "observe": Observe,
+    "skip": Skip,
+    "begin": Begin,
+    "change": Change,
+    "end": End,
+}
 
 
-def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet: Any) -> Call:
+def parsed(kind: Literal["decide", "observe", "skip", "begin", "change", "end"], body: bytes, fleet: Any) -> Call:
     """The call that a body asks for."""
     try:
         form = FORMS[kind].model_validate_json(body)
@@ -66,18 +89,32 @@ def parsed(kind: Literal["decide", "observe", "skip", "end"], body: bytes, fleet
     single = form.names is None
     names = [form.name] if form.names is None else form.names
     floats = fleet.schema is None
-    call = Call(kind, names, single=single, size=len(body), ticket=form.ticket)
+    call = Call(
+        kind, names, single=single, size=len(body), tickets=_listed(form.ticket, form.tickets, names, "tickets")
+    )
+    if isinstance(form, Begin | Change):
+        call.data = _stacked(form.budgets, call, "budgets", True)
     if isinstance(form, Decide):
         call.data = _stacked(form.requests, call, "requests", floats)
     if isinstance(form, Observe):
         call.data = _stacked(form.rounds, call, "rounds", floats)
         call.played = _stacked(form.played, call, "played", True)
+        one, many = (None, form.labels) if isinstance(form.labels, list) else (form.labels, None)
+        call.labels = _listed(one, many, names, "labels")
         if form.at is not None:
             at = form.at if isinstance(form.at, list) else [form.at] * len(names)
             if len(at) != len(names):
                 raise Refused(422, f"at must be a number, or a list with one for each of the {len(names)} names")
             call.at = np.array(at, np.int64)
     return call
+
+
+def _listed(one: str | None, many: list | None, names: list, field: str) -> list | None:
+    """One text, or one for each name, as a list."""
+    texts = many if one is None else [one]
+    if texts is not None and (len(texts) != len(names) or (one is not None and many is not None)):
+        raise Refused(422, f"{field} must be a list with one for each of the {len(names)} names")
+    return texts
 
 
 def _stacked(part, call: Call, name: str, floats: bool) -> Any:

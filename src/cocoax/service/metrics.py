@@ -1,5 +1,6 @@
 """Figures for Prometheus."""
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from prometheus_client.registry import Collector
 from ..errors import SessionError
 
 _PATHS = {"decide", "observe", "skip", "end", "summary", "history", "campaigns", "certificate"}
-_PATHS |= {"metrics", "health", "ready"}
+_PATHS |= {"metrics", "health", "ready", "begin", "change"}
 _SECONDS = 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
 _PART = 1024  # campaigns in one call
 _BOUNDS = 30  # seconds between two computations of the regret bounds
@@ -22,13 +23,21 @@ _TOTALS = {
     "mean_multiplier": "Mean multiplier of the constraint over all campaigns",
     "largest_multiplier": "Largest multiplier of the constraint of any campaign",
 }
+_BUDGETS = {
+    "budget": "Budgets of learners.Budgeted, for the whole game",
+    "planned": "What may be spent of the budgets by the end of the next round",
+    "spent": "What was spent of the budgets",
+    "reserved": "What decisions that wait for their rounds may spend",
+}
+_OF_EACH = ("violation", "multiplier", *_BUDGETS)  # of a campaign that was asked for
 
 
 class Metrics:
     """Counters and histograms of one service, and gauges that ask its fleet."""
 
     def __init__(self, fleet: Any, waiting: Callable[[], int]):
-        self._registry = registry = CollectorRegistry()
+        self._fleet, self._registry = fleet, CollectorRegistry()
+        registry = self._registry
         self._requests = Histogram(
             "cocoax_request_seconds", "Time from a request to its answer", ["path"], buckets=_SECONDS, registry=registry
         )
@@ -54,8 +63,13 @@ class Metrics:
         self._calls.labels(kind).observe(seconds)
         self._campaigns.labels(kind).inc(campaigns)
 
-    def text(self) -> bytes:
-        return generate_latest(self._registry)
+    def text(self, search: str | None = None) -> bytes:
+        """All figures; with those of campaigns whose names contain a text, if one is given."""
+        if search is None:
+            return generate_latest(self._registry)
+        some = CollectorRegistry()
+        some.register(_OfCampaigns(self._fleet, search.lower()))
+        return generate_latest(self._registry) + generate_latest(some)
 
 
 class _OfFleet(Collector):
@@ -88,8 +102,42 @@ class _OfFleet(Collector):
         if (bound := self._regret_bound()) is not None:
             text = "Sum of proven bounds on the regret of all campaigns so far"
             yield GaugeMetricFamily("cocoax_regret_bound", text, value=bound)
-        for name, text in _TOTALS.items():
-            family = GaugeMetricFamily(f"cocoax_{name}", text, labels=["constraint"])
-            for constraint, value in summary[name].items():
-                family.add_metric([str(constraint)], value)
-            yield family
+        if "pending" in summary:
+            yield GaugeMetricFamily("cocoax_pending", "Tickets that are not observed yet", value=summary["pending"])
+        for name, text in (_TOTALS | _BUDGETS).items():
+            if name in summary:
+                family = GaugeMetricFamily(
+                    f"cocoax_{name}", text, labels=["constraint" if name in _TOTALS else "budget"]
+                )
+                for part, value in _parts(summary[name]):
+                    family.add_metric([part], value)
+                yield family
+
+
+class _OfCampaigns(Collector):
+    def __init__(self, fleet: Any, search: str):
+        names = [name for name in fleet.names if search in name.lower()]
+        self._fleet, self._names = fleet, names[:_PART]
+
+    def describe(self):
+        return []
+
+    def collect(self):
+        summaries = []
+        for name in self._names:
+            with contextlib.suppress(SessionError, KeyError):  # it has just ended
+                summaries.append(self._fleet.summary(name))
+        for name in _OF_EACH:
+            kind = "budget" if name in _BUDGETS else "constraint"
+            family = GaugeMetricFamily(f"cocoax_campaign_{name}", f"{name} of one campaign", labels=["campaign", kind])
+            for summary in summaries:
+                for part, value in _parts(summary.get(name, [])):
+                    family.add_metric([summary["campaign"], part], value)
+            if family.samples:
+                yield family
+
+
+def _parts(figures: Any) -> list[tuple[str, float]]:
+    """Of each constraint by its name, of each budget by its number."""
+    pairs = figures.items() if isinstance(figures, dict) else enumerate(figures)
+    return [(str(part), value) for part, value in pairs]

@@ -106,30 +106,31 @@ class SessionBatcher(Batcher):
         return [self._answer(call) for call in calls]
 
     def _answer(self, call: Call) -> dict:
-        if call.kind == "end" or len(call.names) != 1:
-            raise Refused(422, "sessions do not end, and a request names one of them")
+        if call.kind in ("end", "begin", "change") or len(call.names) != 1:
+            raise Refused(422, "sessions do not begin, change or end, and a request names one of them")
         name = call.names[0]
         if name not in self.fleet:
             raise Refused(404, f"there is no session {name[:200]!r}; GET /campaigns lists them")
         session, data, played = self.fleet[name], _first(call.data), _first(call.played)
+        asked = None if call.tickets is None else call.tickets[0]
         if call.kind == "skip":
-            session.skip(call.ticket)
+            session.skip(asked)
             return {"names": call.names}
         if call.kind == "decide":
-            decision = session.decide(data, ticket=call.ticket)
-            ticket = call.ticket or (session.pending[-1] if session.pending else None)
+            decision = session.decide(data, ticket=asked)
+            ticket = asked or (session.pending[-1] if session.pending else None)
             stacked = jax.tree.map(lambda leaf: leaf[None], decision)
             answer = {"decisions": stacked, "rounds": np.array([session.rounds])}
             return listed(answer, 0 if call.single else slice(1)) | ({"ticket": ticket} if ticket else {})
-        outcome = self._observed(session, call, data, played)
+        outcome = self._outcome(session, call, asked, data, played)
         figures = {"loss": outcome.loss, "constraint": outcome.constraint, "multiplier": outcome.multiplier}
         stacked = {name: np.asarray(figure)[None] for name, figure in figures.items()}
         return listed({**stacked, "rounds": np.array([session.rounds])}, 0 if call.single else slice(1))
 
-    def _observed(self, session: Session, call: Call, data, played) -> Outcome:
+    def _outcome(self, session: Session, call: Call, ticket: str | None, data, played) -> Outcome:
         """The outcome of the round; if the call was made before, that of then."""
-        is_over = call.ticket is not None and call.ticket not in session.pending
-        if is_over and (before := session.outcome(call.ticket)) is not None:
+        is_over = ticket is not None and ticket not in session.pending
+        if is_over and (before := session.outcome(ticket)) is not None:
             return before
         if call.at is not None:
             ahead = session.rounds - int(call.at[0])
@@ -137,7 +138,8 @@ class SessionBatcher(Batcher):
                 return before
             if ahead:
                 raise ConflictError(f"it has {session.rounds} rounds; at must be that, or one less to repeat")
-        return session.observe(data, played, ticket=call.ticket)
+        label = None if call.labels is None else call.labels[0]
+        return session.observe(data, played, ticket=ticket, label=label)
 
 
 def _first(tree: Any) -> Any:

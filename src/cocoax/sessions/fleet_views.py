@@ -50,6 +50,11 @@ class FleetViews(Stored):
         return self._campaigns.problem
 
     @property
+    def is_late(self) -> bool:
+        """Whether several rounds of a campaign may be pending, with tickets."""
+        return bool(self._campaigns.pending)
+
+    @property
     def schema(self) -> Any:
         """Fields, shapes and dtypes of a round, as JSON; None before the first one."""
         return None if self._durable.schema is None else self._durable.schema.json
