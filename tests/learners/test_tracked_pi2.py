@@ -10,7 +10,7 @@ from quadratic_tools import functions, some_rounds
 from slow_tools import slow_but
 
 import cocoax as cx
-from cocoax.domains import Box, NuclearNormBall, ProbabilitySimplex
+from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex
 from cocoax.learners import Auto
 
 KEY = jax.random.key(0)
@@ -114,6 +114,19 @@ def test_curvatures_of_three_sizes():
         for learner in (Auto(), tracked)
     )
     assert 0 < mine <= 2 * its
+
+
+def test_a_start_that_is_curved_a_thousand_times_more_is_forgotten():
+    """Fourth powers: if the largest curvature counts for ever, the last decision is four times worse than Tracked's."""
+    best = 0.2 * jnp.arange(1.0, 4.0)
+
+    def loss(x, r):
+        return jnp.sum((x - best) ** 4) + 0.1 * jnp.sum((x - best) ** 2)
+
+    problem, start = cx.Problem(L2Ball(3, 20.0), loss), jnp.array([10.0, -10.0, 10.0])
+    tracked = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
+    mine, its = (cx.play(problem, each, np.zeros(500), key=KEY, start=start).loss[-1] for each in (Auto(), tracked))
+    assert mine <= its
 
 
 @pytest.mark.parametrize("rounds", slow_but([4000], [1000, 4000]))

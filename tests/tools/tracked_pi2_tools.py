@@ -159,7 +159,8 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
         rate = over(np.sum(step * h), np.sum(h * h))
         along = hessian * over(np.sum(step * step), np.sum(step * h) * rate)
-        kappa = kappa + 2 / (units.n + 1) * (along - kappa) if on_box else max(keep * kappa, along)
+        faded = keep * kappa * 2 * units.n / (2 * units.n + 1)
+        kappa = kappa + 2 / (units.n + 1) * (along - kappa) if on_box else max(faded, along)
         overshoot = boost * kappa * rate
         factor = boost * ((1 - np.exp(-overshoot)) / overshoot if overshoot > 0 else 1)
         if mixture:

@@ -54,8 +54,8 @@ class TrackedPI2(AbstractLearner):
     * each constraint has a unit of its multiplier (`learners.units`), in which `dual.RobustPI` controls the weights u;
     * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$ drives a target y by distance over gradients that begins
       small (`primal.SlowStart`; on boxes `primal.DistanceBound`, by coordinate), shortened to $(1-e^{-o})/o$ where o is
-      how far the step overshoots by the largest curvature seen along a step (on boxes, by the mean one). While a
-      constraint is *surely* broken the step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
+      how far the step overshoots by the largest curvature seen along a step, which fades (on boxes, by the mean one).
+      While a constraint is *surely* broken the step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
     * x follows y by one LMO (`primal.Tracked`, 8 atoms); y may stay $n^{-1/4}$ diameters outside what that LMO proves
       of the set, n being the number of rounds;
     * x, if it is made of vectors, is mixed with its mean over the rounds by what both would have cost (AdaHedge);
@@ -178,7 +178,9 @@ class TrackedPI2(AbstractLearner):
             curved = Curved.of(hessian, direction, given.scale)
             way = widths(domain, moved), tree.dot(direction, moved), tree.dot(moved, moved)
             distances = state.step.numbers
-            step, back, distances = stepped(self.step_rule, distances, state.overshoot, curved, way, given, keep)
+            step, back, distances = stepped(
+                self.step_rule, distances, state.overshoot, curved, way, given, keep, units.rounds
+            )
             distances = eqx.combine(distances, state.step)
             update = tree.add(tree.scale(-step.factor, direction), tree.scale(-back, moved))
         else:

@@ -63,7 +63,7 @@ class Stepped(NamedTuple):
 
 @one_kernel
 def stepped(
-    rule: SlowStart, state: SlowStartState, overshoot: Overshoot, curved: Curved, way: Any, given: Weighed, keep
+    rule: SlowStart, state: SlowStartState, overshoot: Overshoot, curved: Curved, way: Any, given: Weighed, keep, rounds
 ) -> tuple[Stepped, Float[Array, ""], SlowStartState]:
     """(the step, what share to take back of the way from the start, the rule's new state).
 
@@ -72,7 +72,7 @@ def stepped(
     width, cost, square = way
     state = state.forget_costs(given.wakes)
     rate, back, state = rule.advanced(width, state, cost, jnp.sqrt(curved.square), jnp.sqrt(square))
-    overshoot = _begun_anew(overshoot, given.wakes).observe(curved, keep)
+    overshoot = _begun_anew(overshoot, given.wakes).observe(curved, keep, rounds)
     return Stepped(given.boost * overshoot.factor(given.boost * rate) * rate, rate, overshoot), back, state
 
 

@@ -39,15 +39,17 @@ class Curved(NamedTuple):
 class Overshoot(eqx.Module):
     r"""A step $\eta h$ becomes $\eta h(1-e^{-o})/o$, where $o=\eta\kappa$ and $\kappa$ is the curvature along steps.
 
-    $\kappa$ is the largest curvature so far; on boxes, where $\eta$ has an entry for each coordinate, a mean of which
-    the k-th weighs as k, and $\eta$ in o is that of the gain, $\langle\eta h,h\rangle/|h|^2$.
+    $\kappa$ is the largest curvature so far, of which after round n $\frac{2n}{2n+1}$ is kept: what was seen once fades
+    like $n^{-1/2}$, as steps do. So a start that is curved a thousand times more than all later decisions does not keep
+    steps short for ever. On boxes, where $\eta$ has an entry for each coordinate, $\kappa$ is a mean of which the k-th
+    weighs as k, and $\eta$ in o is that of the gain, $\langle\eta h,h\rangle/|h|^2$.
     """
 
     curvature: Float[Array, ""]
 
-    def observe(self, curved: Curved, keep) -> "Overshoot":
+    def observe(self, curved: Curved, keep, rounds) -> "Overshoot":
         along = ratio(curved.along, (curved.scale * jnp.sqrt(curved.square)) ** 2)
-        return Overshoot(jnp.maximum(keep * self.curvature, along))
+        return Overshoot(jnp.maximum(keep * self.curvature * (2 * rounds / (2 * rounds + 1)), along))
 
     def observe_on_box(self, curved: Curved, rounds) -> tuple[Float[Array, ""], "Overshoot"]:
         """(the rate eta of the whole step, the new state)."""
