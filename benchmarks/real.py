@@ -16,11 +16,12 @@ import numpy as np
 
 import cocoax as cx
 from cocoax import dual, primal
-from cocoax.learners import Auto, AutoPrice, PrimalDual
+from cocoax.learners import Auto, AutoGrowth, AutoPrice, PrimalDual
 from cocoax.problems import real
 from cocoax.problems.real import car_park, people, portfolios, roads
 
 PORTFOLIOS = {
+    "`AutoGrowth()`": AutoGrowth(),
     "`Auto()`": Auto(),
     "EG(0.05) with `RobustPI(0.01, 2.0)`": PrimalDual(primal.ExponentiatedGradient(0.05), dual.RobustPI(0.01, 2.0)),
     "`Mixture` of four EG with the same": PrimalDual(

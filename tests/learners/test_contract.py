@@ -38,6 +38,7 @@ OF_SETS = {
     primal.Mixture,
     primal.OnlineNewton,
     primal.Within,
+    learners.AutoGrowth,
     learners.AutoNewton,
 }
 ROUNDS = 20  # as many as vmap must equal a loop for

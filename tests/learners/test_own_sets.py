@@ -38,6 +38,7 @@ def test_auto_newton_keeps_the_contract_of_learners():
     [
         (learners.PrimalDual(primal.ExponentiatedGradient(), cx.dual.RobustPI()), "plays on a ProbabilitySimplex"),
         (learners.PrimalDual(primal.DiagonalNewton(), cx.dual.RobustPI()), "DiagonalNewton plays on boxes"),
+        (learners.AutoGrowth(), "AutoGrowth plays on a ProbabilitySimplex"),
         (learners.AutoNewton(), "AutoNewton plays on boxes .* choose learners.Auto"),
     ],
 )
@@ -52,6 +53,8 @@ def test_other_sets_are_refused(learner, sentence):
     [
         (lambda: primal.Mixture([]), "needs a list of primals"),
         (lambda: primal.Mixture([primal.FTPL()]), "do not draw coins, got FTPL"),
+        (lambda: learners.AutoGrowth(bands=()), "bands must be a list"),
+        (lambda: learners.AutoGrowth(dual=cx.dual.PI()), "needs a dual.RobustPI"),
         (lambda: learners.AutoNewton(scales=()), "scales must be a list"),
         (lambda: learners.AutoNewton(scales=[2.0]), "scale must"),
         (lambda: learners.Blocks(primal.DiagonalNewton()), "states none; use PrimalDual"),

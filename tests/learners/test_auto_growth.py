@@ -1,0 +1,114 @@
+"""AutoGrowth: a slow target traded within bands; limits that are not overspent change nothing, others are kept."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax import theory
+from cocoax.learners import AutoGrowth
+from cocoax.problems.real import portfolio
+from cocoax.testing import check_learner, problems
+
+KEY, DAYS, STOCKS = jax.random.key(0), 1500, 8
+LEARNER = AutoGrowth()
+BANDS = np.array([float(band) for band in LEARNER.bands])
+
+
+def market(bounce, seed=0):
+    """Stocks with one common part, each as wild as its number; prices bounce by so much around what they are worth."""
+    rng = np.random.default_rng(seed)
+    wild = np.linspace(0.5, 1.5, STOCKS)
+    worth = 3e-4 + 0.008 * rng.normal(size=(DAYS, 1)) * wild + 0.012 * rng.normal(size=(DAYS, STOCKS)) * wild
+    return np.exp(worth + np.diff(bounce * rng.normal(size=(DAYS + 1, STOCKS)), axis=0))
+
+
+def played(problem, growth, learner=LEARNER):
+    before = np.concatenate([np.ones_like(growth[:1]), growth[:-1]])
+    rounds = {"growth": jnp.asarray(growth), "before": jnp.asarray(before)}
+    return cx.play(problem, learner, rounds, key=KEY, keep_decisions=True)
+
+
+def replay(growth, fee, step=0.05):
+    """The paths of all bands and their losses, in NumPy."""
+    target, paths, losses = np.full(STOCKS, 1 / STOCKS), np.full((len(BANDS), STOCKS), 1 / STOCKS), []
+    held, seen = paths, []
+    for returns in growth:
+        seen.append(paths)
+        losses.append(-np.log(paths @ returns) + fee * np.abs(paths - held).sum(1))
+        target = target * np.exp(step * returns / (target @ returns))
+        target /= target.sum()
+        held = paths * returns / (paths @ returns)[:, None]
+        paths = target * np.clip(held / target, 1 - BANDS[:, None], 1 + BANDS[:, None])
+        paths /= paths.sum(1, keepdims=True)
+    return np.array(seen), np.array(losses)
+
+
+def test_regret_without_fees_is_that_of_each_path_and_what_adahedge_adds():
+    """The path with the band 0 is exponentiated gradient, with its bound against the best fixed shares."""
+    growth = market(0.005)[:300] ** 3
+    problem = portfolio(data=growth, fee=0.0).problem
+    game = played(problem, growth)
+    loss = np.cumsum(game.loss)
+    paths, losses = replay(growth, 0.0)
+    assert np.all(game.decisions >= paths.min(1) - 1e-9) and np.all(game.decisions <= paths.max(1) + 1e-9)
+    span = np.maximum.accumulate(losses.max(1) - losses.min(1))
+    mixing = [theory.regret.mixture(count=len(BANDS), variance=s**2 * (t + 1) / 4, span=s) for t, s in enumerate(span)]
+    assert np.all(loss[:, None] <= np.cumsum(losses, 0) + np.array(mixing)[:, None] + 1e-12)
+    gradients = growth / (growth * paths[:, 0]).sum(1, keepdims=True)
+    spans = gradients.max(1) - gradients.min(1)
+    bound = theory.regret.exponentiated_gradient(dimension=STOCKS, step=0.05, spans=spans)
+    best = cx.hindsight(cx.Problem(problem.domain, lambda x, r: -jnp.log(jnp.vdot(r, x))), jnp.asarray(growth))
+    assert losses[:, 0].sum() <= best.lower_bound + bound
+
+
+@pytest.mark.parametrize("bounce", [0.0, 0.002, 0.005])
+def test_wealth_after_fees_is_not_below_that_of_exponentiated_gradient(bounce):
+    """Where prices bounce much, trading pays, and AdaHedge costs a little; else bands save fees. 3 seeds each."""
+    for seed in range(3):
+        growth = market(bounce, seed)
+        instance = portfolio(data=growth)
+        gained = instance.baseline("EG").value - played(instance.problem, growth).loss.sum()
+        assert gained > (-0.002 if bounce == 0.005 else 0.0)
+
+
+def test_a_limit_that_is_not_overspent_changes_nothing():
+    growth = market(0.005)
+    free = played(portfolio(data=growth).problem, growth)
+    loose = played(portfolio(data=growth, volatility=0.1, turnover=0.5).problem, growth)
+    np.testing.assert_allclose(loose.decisions, free.decisions, atol=1e-12)
+
+
+class Traded:
+    """What is traded, prices having moved the shares since, over a limit."""
+
+    def __call__(self, x, r, previous):
+        held = previous * r["before"]
+        return jnp.abs(x - held / held.sum()).sum() / 2 / 0.001 - 1
+
+
+def limited(kind, growth):
+    if kind == "traded":
+        base = portfolio(data=growth).problem
+        return cx.Problem(base.domain, base.loss, Traded())
+    limits = {"risk": {"volatility": 0.0085, "cvar": 0.018}, "turnover": {"turnover": 0.001}}
+    return portfolio(data=growth, **limits[kind]).problem
+
+
+@pytest.mark.parametrize("kind, most", [("risk", 0.03), ("turnover", 0.05), ("traded", 0.05)])
+def test_limits_that_bind_are_kept_within_per_cents(kind, most):
+    """Decisions without limits are 10% and more above each."""
+    growth = market(0.005)
+    problem = limited(kind, growth)
+    before = np.concatenate([np.ones_like(growth[:1]), growth[:-1]])
+    rounds = {"growth": jnp.asarray(growth), "before": jnp.asarray(before)}
+    free = jnp.asarray(played(portfolio(data=growth).problem, growth).decisions)
+    assert cx.Comparator.path(problem, rounds, free).constraint.mean(0).min() > 0.1
+    assert played(problem, growth, AutoGrowth(dual=cx.dual.RobustPI())).constraint.mean(0).max() <= most
+
+
+@pytest.mark.slow
+def test_it_keeps_the_contract_of_learners():
+    problem, rounds = problems.tracking(cx.domains.ProbabilitySimplex(4), key=jax.random.key(1), rounds=20)
+    check_learner(LEARNER, key=KEY, problem=problem, rounds=rounds, random=False)
