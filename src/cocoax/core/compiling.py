@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -60,21 +59,22 @@ def _is_under_jit() -> bool:
 
 # The first is XLA's own, for small loops. Without the second, calls are inlined before kernels are made.
 _MARKS = {"xla_cpu_small_call": "true", "inlineable": "false"}
-_is_within: ContextVar[bool] = ContextVar("is_within", default=False)
+_MOST = 512  # entries: to collect more would take longer than to launch kernels
 
 
 def one_kernel(function: Callable) -> Callable:
     """`function`, which CPUs compute in one kernel: for a few numbers, to launch one takes longer than to run it.
 
     Only for arithmetic, entry by entry, and for sums and maxima of entries: products of matrices, sorts, scatters and
-    callbacks cannot be compiled so. Arguments are PyTrees of small arrays, of floats or booleans.
+    callbacks cannot be compiled so. Arguments are PyTrees of arrays, of floats or booleans. If they are large, or not
+    stored entry by entry, it is `function` itself, and what it calls may be one kernel.
 
     >>> one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
     1.5
     """
 
     def body(packed, structure, forms):
-        outer = _is_within.set(True)
+        outer = tree.in_one_kernel.set(True)
         try:
             with set_xla_metadata(**dict.fromkeys(_MARKS)):  # what is inside has no marks
                 ends = np.cumsum([math.prod(shape) for shape, _ in forms]).tolist()
@@ -82,19 +82,24 @@ def one_kernel(function: Callable) -> Callable:
                 leaves = [part.reshape(shape).astype(dtype) for part, (shape, dtype) in parts]
                 return function(*jax.tree.unflatten(structure, leaves))
         finally:
-            _is_within.reset(outer)
+            tree.in_one_kernel.reset(outer)
 
     body.__name__ = function.__name__
     marked = jax.jit(body, static_argnums=(1, 2))
 
     @functools.wraps(function)
     def call(*given):
-        if _is_within.get() or jax.default_backend() != "cpu":
-            return function(*given)
         leaves, structure = jax.tree.flatten(given)
+        if tree.in_one_kernel.get() or not _is_small(given) or jax.default_backend() != "cpu":
+            return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
         packed = jnp.concatenate([jnp.ravel(leaf).astype(tree.dtype(leaves)) for leaf in leaves])
         with set_xla_metadata(**_MARKS):
             return marked(packed, structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
 
     return call
+
+
+def _is_small(given) -> bool:
+    leaves = jax.tree.leaves(given, is_leaf=tree.is_element)
+    return not any(map(tree.is_element, leaves)) and sum(map(jnp.size, leaves)) <= _MOST

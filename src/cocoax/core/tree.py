@@ -3,12 +3,16 @@
 import abc
 import functools
 import operator
+from contextvars import ContextVar
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
+
+in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
+"""Whether a function of `compiling.one_kernel` is traced: there, products of matrices cannot be compiled."""
 
 
 class AbstractElement(eqx.Module):
@@ -93,7 +97,7 @@ def mix(x, y, step):
 
 def combine(weights, x):
     """For a batch of vectors along a leading axis: sum_k weights[..., k] x_k."""
-    return _map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), lambda element: element.combined(weights), x)
+    return _map(lambda leaf: _combine(weights, leaf), lambda element: element.combined(weights), x)
 
 
 def dot(x, y):
@@ -108,9 +112,15 @@ def _map(of_arrays, of_elements, *trees):
     return jax.tree.map(of_nodes, *trees, is_leaf=is_element)
 
 
+def _combine(weights, stack):
+    if not in_one_kernel.get():
+        return jnp.tensordot(weights, stack, axes=1)
+    return jnp.sum(weights.reshape(*weights.shape, *[1] * (stack.ndim - 1)) * stack, axis=weights.ndim - 1)
+
+
 def _dot(x, y):
     if x.ndim < 2:
-        return jnp.vdot(x, y)
+        return jnp.sum(x * y) if in_one_kernel.get() else jnp.vdot(x, y)
     return jnp.sum(jnp.sum(x * y, axis=0))
 
 

@@ -16,15 +16,15 @@ from ..domains.base import Point
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..errors import LearnerError
 from ..primal.base import cost
-from ..primal.distance_bound import DistanceBound, DistanceBoundState
+from ..primal.distance_bound import DistanceBound, DistanceBoundState, interval_widths
 from ..primal.slow_start import SlowStart, SlowStartState, widths
 from ..primal.tracking import Tracker
 from ..problem.poles import may_have_poles
-from .auto_numbers import clipped, stepped, stepped_on_box, weighed
+from .auto_arithmetic import advanced, clipped, directed, mixed, stepped, stepped_on_box
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
-from .overshoot import Curved, Overshoot
+from .overshoot import Overshoot
 from .replays import Replays, shapes
 from .units import Clipped, Units
 
@@ -160,52 +160,36 @@ class TrackedPI2(AbstractLearner):
         gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
         poles = may_have_poles(problem, played, round)
         of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps, poles)
-
-        units, squares = state.units.observe(domain, of_loss, of_constraints, state.step.far, keep)
-        of_each = of_constraints.length, of_constraints.factor
-        given, control, numbers = weighed(
-            self.dual, state.control, units.numbers, squares, *of_each, values, caps, keep
+        units, on_box = state.units.with_loss(domain, of_loss, keep), isinstance(state.step, DistanceBoundState)
+        far = state.step.far if on_box else None
+        given, control, changed, direction = directed(
+            self.dual, state.control, units, of_loss, of_constraints, far, values, caps, keep
         )
-        weights, units = given.weights, eqx.combine(numbers, units)
-        direction = tree.add(
-            tree.scale(weights.loss * of_loss.factor, of_loss.gradient),
-            tree.combine(weights.constraint * of_constraints.factor, of_constraints.gradient),
-        )
+        weights, units = given.weights, eqx.combine(changed, units)
 
-        moved = tree.sub(tracker.point, state.step.start)
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
-        if isinstance(state.step, SlowStartState):
-            curved = Curved.of(hessian, direction, given.scale)
-            way = widths(domain, moved), tree.dot(direction, moved), tree.dot(moved, moved)
-            distances = state.step.numbers
-            step, back, distances = stepped(
-                self.step_rule, distances, state.overshoot, curved, way, given, keep, units.rounds
-            )
-            distances = eqx.combine(distances, state.step)
-            update = tree.add(tree.scale(-step.factor, direction), tree.scale(-back, moved))
+        if on_box:
+            sizes = interval_widths(domain, tracker.point)
+            eta, short, changed = advanced(self.box_rule, state.step, direction, tracker.point, sizes, given.wakes)
+            step = stepped_on_box(state.overshoot, direction, eta, short, hessian(short), given, units.rounds)
         else:
-            distances = state.step.forget_costs(given.wakes)
-            eta, distances = self.box_rule.advance(domain, distances, direction, moved)
-            curved = Curved.on_box(hessian, direction, eta)
-            step = stepped_on_box(state.overshoot, curved, given, units.rounds)
-            update = jax.tree.map(lambda eta, h: -step.factor * (eta * h), eta, direction)
-        followed = tracker.follow(domain, update, given.slack)
+            bent = hessian(tree.scale(given.scale, direction))  # not over its length, for which a pass is needed
+            size = widths(domain, tracker.point)
+            around = tracker.point, size, given, keep, units.rounds
+            step, changed = stepped(self.step_rule, state.step, state.overshoot, direction, bent, *around)
+        distances = eqx.combine(changed, state.step)
+        followed = tracker.follow(domain, step.update, given.slack)
         if self.lmos > 1:
-            nothing = tree.zeros_like(update)
+            nothing = tree.zeros_like(step.update)
             followed = jax.lax.fori_loop(
                 0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, given.slack), followed
             )
 
-        point, costs = tracker.point, tree.scale(given.boost, direction)
-        averaged, entropic, aim = state.averaged, state.entropic, followed.point
-        if averaged is not None:
-            point = averaged.mixed_with(tracker.point)
-            averaged = averaged.observe(tracker.point, costs, keep).moved(followed.point, units.rounds)
-            aim = averaged.mixed_with(followed.point)
-        if entropic is not None:
-            entropic = entropic.observe(point, costs, keep)
-            aim = entropic.mixed_with(aim)
-        units = units.moved(tree.sub(followed.point, tracker.point), of_constraints)
+        costs = tree.scale(given.boost, direction)
+        averaged, entropic, changed, aim = mixed(
+            state.averaged, state.entropic, units, of_constraints, tracker.point, followed.point, costs, keep
+        )
+        units = eqx.combine(changed, units)
         followed = followed.centred(domain, distances.start)
         chosen = state.chosen
         if chosen is not None:
@@ -216,7 +200,7 @@ class TrackedPI2(AbstractLearner):
                 chosen = tree.mix(played, aim, share)
         replays = None if replays is None else replays.add(round)
         state = _State(followed, distances, control, units, step.overshoot, caps, averaged, entropic, chosen, replays)
-        finite = jnp.isfinite(curved.square) & jnp.isfinite(caps).all()
+        finite = jnp.isfinite(step.square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)
 
@@ -257,9 +241,7 @@ def _clipped(domain, gradients, caps, poles: bool) -> tuple[Clipped, Clipped, Fl
         longest = jnp.where(caps > 0, caps, 1)
         gradients = _finite(gradients[0], longest[0]), jax.vmap(_finite)(gradients[1], longest[1:])
     of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
-    square = tree.dot(of_loss, of_loss)
-    squares = jax.vmap(lambda gradient: tree.dot(gradient, gradient))(of_constraints)
-    lengths, factors, caps = clipped(jnp.append(square, squares), caps)
+    lengths, factors, caps = clipped(of_loss, of_constraints, caps)
     return Clipped(of_loss, lengths[0], factors[0]), Clipped(of_constraints, lengths[1:], factors[1:]), caps
 
 

@@ -3,6 +3,7 @@
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from ..core import tree
 from ..primal.hedge import Hedge, Pair
 
 
@@ -26,6 +27,8 @@ class Entropic(eqx.Module):
     def observe(self, point: Float[Array, " d"], gradient: Float[Array, " d"], keep) -> "Entropic":
         least = gradient.min()
         span = gradient.max() - least
-        cost = self.total * (least + self.coordinates.shares @ (gradient - least))
+        cost = self.total * (least + tree.dot(self.coordinates.shares, gradient - least))
         coordinates = self.coordinates.observe(gradient, span, keep)
-        return Entropic(self.total, coordinates, self.both.observe(gradient @ point - cost, self.total * span, keep))
+        return Entropic(
+            self.total, coordinates, self.both.observe(tree.dot(gradient, point) - cost, self.total * span, keep)
+        )

@@ -1,6 +1,5 @@
 """Steps that are shortened where the curvature seen so far says that they would overshoot."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -19,21 +18,13 @@ class Curved(NamedTuple):
     square: Float[Array, ""]  # |h|^2
     gain: Float[Array, ""]  # <eta h, h>; where eta is a number, it is not needed
     along: Float[Array, ""]  # curvature along a multiple of the step
-    scale: Float[Array, ""]  # which one
 
     @classmethod
-    def of(cls, hessian: Callable[[Point], Point], direction: Point, scale) -> "Curved":
-        """Where eta is a number. `scale` makes h short, in place of its length, which takes a pass over memory."""
+    def of(cls, direction: Point, step: Point, bent: Point, eta: Point | None = None) -> "Curved":
+        """From h, a multiple of the step, and the product of a Hessian with that. `eta` is for boxes."""
         square = tree.dot(direction, direction)
-        return cls(square, square, _curvature(hessian, tree.scale(scale, direction)), scale)
-
-    @classmethod
-    def on_box(cls, hessian: Callable[[Point], Point], direction: Point, eta: Point) -> "Curved":
-        """Where eta has an entry for each coordinate."""
-        step = jax.tree.map(jnp.multiply, eta, direction)
-        gain = tree.dot(step, direction)
-        scale = ratio(jnp.ones_like(gain), jnp.sqrt(gain))
-        return cls(tree.dot(direction, direction), gain, _curvature(hessian, tree.scale(scale, step)), scale)
+        gain = square if eta is None else tree.dot(jax.tree.map(jnp.multiply, eta, direction), direction)
+        return cls(square, gain, jnp.maximum(tree.finite(tree.dot(step, bent)), 0))
 
 
 class Overshoot(eqx.Module):
@@ -47,8 +38,9 @@ class Overshoot(eqx.Module):
 
     curvature: Float[Array, ""]
 
-    def observe(self, curved: Curved, keep, rounds) -> "Overshoot":
-        along = ratio(curved.along, (curved.scale * jnp.sqrt(curved.square)) ** 2)
+    def observe(self, curved: Curved, scale, keep, rounds) -> "Overshoot":
+        """`scale` is the multiple of h along which the curvature is known."""
+        along = ratio(curved.along, (scale * jnp.sqrt(curved.square)) ** 2)
         return Overshoot(jnp.maximum(keep * self.curvature * (2 * rounds / (2 * rounds + 1)), along))
 
     def observe_on_box(self, curved: Curved, rounds) -> tuple[Float[Array, ""], "Overshoot"]:
@@ -61,7 +53,3 @@ class Overshoot(eqx.Module):
         """By what a step of this rate is multiplied."""
         overshoot = self.curvature * rate
         return jnp.where(overshoot > 0, ratio(-jnp.expm1(-overshoot), overshoot), 1)
-
-
-def _curvature(hessian, x: Point) -> Float[Array, ""]:
-    return jnp.maximum(tree.finite(tree.dot(x, hessian(x))), 0)

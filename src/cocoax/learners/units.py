@@ -62,21 +62,31 @@ class Units(eqx.Module):
         sizes = self.sizes if isinstance(self.sizes, jax.Array) and self.sizes.ndim == 1 else None
         return dataclasses.replace(self, loss_gradients=None, sizes=sizes)
 
-    def observe(self, domain: AbstractDomain, of_loss: Clipped, of_constraints: Clipped, far, keep):
-        """(the state with one more gradient of each, squared lengths for `unit`)."""
+    @property
+    def without_loss(self) -> "Units":
+        """Without its gradients, which only `with_loss` changes."""
+        return dataclasses.replace(self, loss_gradients=None)
+
+    def with_loss(self, domain: AbstractDomain, of_loss: Clipped, keep) -> "Units":
+        """With one more gradient of the loss."""
         if self.ages.size == 0:  # nothing to compare the loss with
+            return self
+        sums = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
+        return eqx.tree_at(lambda units: units.loss_gradients, self, domain.truncate(sums))
+
+    def with_constraints(self, of_constraints: Clipped, far, keep) -> "tuple[Units, Squares | None]":
+        """(the state with one more gradient of each constraint, squared lengths for `unit`). `far` is for boxes."""
+        if self.ages.size == 0:
             return self, None
-        loss_gradients = tree.add(tree.scale(keep, self.loss_gradients), tree.scale(of_loss.factor, of_loss.gradient))
-        loss_gradients = domain.truncate(loss_gradients)
-        square, sizes, weighed = tree.dot(loss_gradients, loss_gradients), self.sizes, None
-        if domain.intervals() is not None:
+        loss_gradients, sizes, weighed = self.loss_gradients, self.sizes, None
+        if far is not None:
             new = jax.vmap(tree.scale)(of_constraints.factor, of_constraints.gradient)
             sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), sizes, new)
             gone = jax.tree.map(jnp.multiply, far, loss_gradients)
             below = jax.vmap(lambda each: _square(jax.tree.map(jnp.multiply, far, each)))(sizes)
             weighed = _square(gone), below, _square(far)
-        units = eqx.tree_at(lambda units: (units.loss_gradients, units.sizes), self, (loss_gradients, sizes))
-        return units, Squares(square, weighed)
+        units = eqx.tree_at(lambda units: units.sizes, self, sizes)
+        return units, Squares(_square(loss_gradients), weighed)
 
     def unit(self, squares: "Squares | None", lengths, factors, overspent, keep):
         """(the units, whether the loss has just got its first gradient, and how large that is, the new state)."""

@@ -1,5 +1,6 @@
 """Steps on boxes that are as long as the distance to the optimum, as far as convexity bounds it."""
 
+import dataclasses
 import functools
 import operator
 from typing import Any
@@ -29,6 +30,11 @@ class DistanceBoundState(eqx.Module):
     total: Point  # sum of r^2 h^2
     gain: Float[Array, ""]  # sum of d^2 <h, start - x>
     sums: Point  # of d^2 h
+
+    @property
+    def changing(self) -> "DistanceBoundState":
+        """What changes in a round; `eqx.combine(changing, state)` is whole again."""
+        return dataclasses.replace(self, start=None, below=None)
 
     def forget_costs(self, when) -> "DistanceBoundState":
         """Begin the sums anew, where gradients have got another unit."""
@@ -64,7 +70,7 @@ class DistanceBound(AbstractStep):
         self.memory = rounds_remembered(memory)
 
     def init(self, domain, start):
-        widths, dtype = _widths(domain, start), tree.dtype(start)
+        widths, dtype = interval_widths(domain, start), tree.dtype(start)
         first, zero = self.first.astype(dtype), jnp.zeros((), dtype)
         nothing = tree.zeros_like(start)
         lowest = domain.lmo(jax.tree.map(jnp.ones_like, start)).dense()
@@ -79,7 +85,13 @@ class DistanceBound(AbstractStep):
         self, domain: AbstractDomain, state: DistanceBoundState, gradient: Point, moved: Point
     ) -> tuple[Point, DistanceBoundState]:
         """(eta, the new state), after a gradient at start + moved."""
-        widths, keep = _widths(domain, state.start), discount(self.memory, state.gain.dtype)
+        return self.advanced(interval_widths(domain, state.start), state, gradient, moved)
+
+    def advanced(
+        self, widths: Point, state: DistanceBoundState, gradient: Point, moved: Point
+    ) -> tuple[Point, DistanceBoundState]:
+        """`advance`, given the lengths of all intervals."""
+        keep = discount(self.memory, state.gain.dtype)
         old = state.bound
         gain = keep * state.gain - old**2 * tree.dot(gradient, moved)
         sums = jax.tree.map(lambda total, h: keep * total + old**2 * h, state.sums, gradient)
@@ -104,7 +116,8 @@ class DistanceBound(AbstractStep):
         return eta, DistanceBoundState(state.start, state.below, bound, far, total, gain, sums)
 
 
-def _widths(domain, start) -> Point:
+def interval_widths(domain: AbstractDomain, start: Point) -> Point:
+    """The lengths of all intervals, in the dtype of the start."""
     widths = domain.intervals()
     if widths is None:
         raise DomainError(f"DistanceBound needs a product of intervals, as Box is one, got {type(domain).__name__}")

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..core import tree
 from ..core.compiling import one_kernel
 from ..core.tree import ratio
 
@@ -32,23 +33,21 @@ class Hedge(eqx.Module):
 
     def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
-        shares, rate = self.shares, _rate(self.gap, costs.size)
-        above = costs - costs.min()
-        logs = self._logs(self.sums, self.gap)  # not those of the shares, which may round to 0
-        mixed = ratio(jax.nn.logsumexp(logs) - jax.nn.logsumexp(logs - rate * above), rate)
-        gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(shares @ above - mixed, 0), 0.5 * span)
+        shares, rate, least = self.shares, _rate(self.gap, costs.size), costs.min()
+        above, lowest = costs - least, self.sums.min()
+        logs = self.prior - rate * (self.sums - lowest)  # not those of the shares, which may round to 0
+        top = rate * (lowest + least - (self.sums + costs).min())  # about the largest of those below
+        after = jnp.log(jnp.exp(logs - rate * above - top).sum()) + top
+        mixed = ratio(jnp.log(jnp.exp(logs).sum()) - after, rate)
+        gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(tree.dot(shares, above) - mixed, 0), 0.5 * span)
         sums = keep * self.sums + costs
-        weights = jnp.exp(self._logs(sums, gap))  # the largest is at least d^-3
+        weights = jnp.exp(self.prior - _rate(gap, sums.size) * (sums - sums.min()))  # the largest is at least d^-3
         return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
 
     def stepped(self, costs: Float[Array, " d"], rate) -> "Hedge":
         r"""After a round with these costs, by a given rate: $w\propto w\,e^{-\eta c}$, which is the next prior."""
         logs = jax.nn.log_softmax(self.prior - rate * costs)
         return Hedge(logs, self.sums, self.gap, jnp.exp(logs))
-
-    def _logs(self, sums, gap):
-        """Logarithms of weights."""
-        return self.prior - _rate(gap, sums.size) * (sums - sums.min())
 
 
 class Pair(eqx.Module):

@@ -1,0 +1,173 @@
+"""What Auto computes in a round by arithmetic: for small sets, each function is one kernel on CPUs."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..core import tree
+from ..core.compiling import one_kernel
+from ..core.tree import ratio
+from ..domains.base import Point
+from ..dual.base import Weights
+from ..dual.robust_pi import RobustControl, RobustPI
+from ..primal.distance_bound import DistanceBound, DistanceBoundState
+from ..primal.slow_start import SlowStart, SlowStartState
+from .averaged import Averaged
+from .entropic import Entropic
+from .overshoot import Curved, Overshoot
+from .units import Clipped, Units
+
+_MOST_BOOST = 10.0
+
+
+@one_kernel
+def clipped(of_loss: Point, of_constraints: Point, caps: Float[Array, " k"]) -> tuple[Any, Any, Any]:
+    """Lengths of gradients, factors that make none longer than the longest before, and how long the next ones may be:
+    at most twice as long."""
+    squares = jax.vmap(lambda gradient: tree.dot(gradient, gradient))(of_constraints)
+    return _clipped(jnp.append(tree.dot(of_loss, of_loss), squares), caps)
+
+
+@one_kernel
+def _clipped(squares, caps):
+    lengths = jnp.sqrt(squares)
+    most = jnp.where(caps > 0, caps, lengths)
+    factors = jnp.where(lengths > most, ratio(most, lengths), 1)
+    return lengths, factors, jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
+
+
+class Weighed(NamedTuple):
+    """How much each part of the round weighs in the direction h."""
+
+    weights: Weights
+    boost: Float[Array, ""]  # how many times longer the step is
+    scale: Float[Array, ""]  # one over a length that h seldom exceeds
+    slack: Float[Array, ""]  # how far the target may stay outside
+    wakes: Bool[Array, ""]  # whether the loss has just got its first gradient
+
+
+@one_kernel
+def directed(
+    dual: RobustPI,
+    control: RobustControl,
+    units: Units,
+    of_loss: Clipped,
+    of_constraints: Clipped,
+    far,
+    values,
+    caps,
+    keep,
+) -> tuple[Weighed, RobustControl, Units, Point]:
+    """The weights of loss and constraints, and h. On boxes, `far` has the distances of the coordinates."""
+    units, squares = units.with_constraints(of_constraints, far, keep)
+    lengths, factors = of_constraints.length, of_constraints.factor
+    given, control, numbers = _weighed(dual, control, units.numbers, squares, lengths, factors, values, caps, keep)
+    direction = tree.add(
+        tree.scale(given.weights.loss * of_loss.factor, of_loss.gradient),
+        tree.combine(given.weights.constraint * factors, of_constraints.gradient),
+    )
+    return given, control, eqx.combine(numbers, units.without_loss), direction
+
+
+@one_kernel
+def _weighed(dual, control, units, squares, lengths, factors, values, caps, keep):
+    unit, wakes, size, units = units.unit(squares, lengths, factors, dual.overspent(control), keep)
+    control = control.restated(jnp.where(wakes, size, 1))  # until then, the loss's unit was 1
+    multiplier, control = dual.control(control, values, unit)
+    strength = 1 + ratio(multiplier, unit).sum()
+    weights = Weights(1 / strength, multiplier / strength)
+    boost = 1 + dual.urgency(control).max(initial=0) * (jnp.minimum(strength, _MOST_BOOST) - 1)
+    usual = weights.loss * caps[0] + (weights.constraint * caps[1:]).sum()
+    slack = 1 / jnp.sqrt(jnp.sqrt(units.rounds))
+    return Weighed(weights, boost, ratio(jnp.ones_like(usual), usual), slack, wakes), control, units
+
+
+class Stepped(NamedTuple):
+    """How far to go."""
+
+    update: Point  # what is added to the target
+    rate: Float[Array, ""]  # eta; on boxes, that of the whole step
+    overshoot: Overshoot
+    square: Float[Array, ""]  # |h|^2
+
+
+@one_kernel
+def stepped(
+    rule: SlowStart,
+    state: SlowStartState,
+    overshoot: Overshoot,
+    direction: Point,
+    bent: Point,
+    point: Point,
+    width: Float[Array, ""],
+    given: Weighed,
+    keep: Float[Array, ""],
+    rounds: Float[Array, ""],
+) -> tuple[Stepped, SlowStartState]:
+    """(the step, the rule's new state). `bent` is the product of a Hessian with `given.scale` h."""
+    moved = tree.sub(point, state.start)
+    curved = Curved.of(direction, tree.scale(given.scale, direction), bent)
+    way = width, tree.dot(direction, moved), tree.dot(moved, moved)
+    numbers = rule, state.numbers, overshoot, curved, way, given, keep, rounds
+    factor, back, rate, overshoot, numbers = _stepped(*numbers)
+    update = tree.add(tree.scale(-factor, direction), tree.scale(-back, moved))
+    return Stepped(update, rate, overshoot, curved.square), numbers
+
+
+@one_kernel
+def _stepped(rule, state, overshoot, curved, way, given, keep, rounds):
+    width, cost, square = way
+    state = state.forget_costs(given.wakes)
+    rate, back, state = rule.advanced(width, state, cost, jnp.sqrt(curved.square), jnp.sqrt(square))
+    overshoot = _begun_anew(overshoot, given.wakes).observe(curved, given.scale, keep, rounds)
+    return given.boost * overshoot.factor(given.boost * rate) * rate, back, rate, overshoot, state
+
+
+@one_kernel
+def advanced(
+    rule: DistanceBound, state: DistanceBoundState, direction, point, widths, wakes
+) -> tuple[Point, Point, DistanceBoundState]:
+    """On a box: (eta, a multiple of the step eta h, the rule's new state)."""
+    moved = tree.sub(point, state.start)
+    eta, state = rule.advanced(widths, state.forget_costs(wakes), direction, moved)
+    step = jax.tree.map(jnp.multiply, eta, direction)
+    gain = tree.dot(step, direction)
+    return eta, tree.scale(ratio(jnp.ones_like(gain), jnp.sqrt(gain)), step), state.changing
+
+
+@one_kernel
+def stepped_on_box(overshoot: Overshoot, direction, eta, step, bent, given: Weighed, rounds) -> Stepped:
+    """The step; `bent` is the product of a Hessian with `step`, a multiple of it."""
+    curved = Curved.of(direction, step, bent, eta)
+    factor, rate, overshoot = _shortened(overshoot, curved, given.boost, given.wakes, rounds)
+    update = jax.tree.map(lambda eta, h: -factor * (eta * h), eta, direction)
+    return Stepped(update, rate, overshoot, curved.square)
+
+
+@one_kernel
+def _shortened(overshoot, curved, boost, wakes, rounds):
+    rate, overshoot = _begun_anew(overshoot, wakes).observe_on_box(curved, rounds)
+    return boost * overshoot.factor(boost * rate), rate, overshoot
+
+
+def _begun_anew(overshoot: Overshoot, wakes) -> Overshoot:
+    return Overshoot(jnp.where(wakes, 0, overshoot.curvature))
+
+
+@one_kernel
+def mixed(
+    averaged: Averaged | None, entropic: Entropic | None, units: Units, of_constraints: Clipped, old, new, costs, keep
+) -> tuple[Averaged | None, Entropic | None, Units, Point]:
+    """What is played after a move of the tracker's point from `old` to `new`, in a round with these costs."""
+    point, aim = old, new
+    if averaged is not None:
+        point = averaged.mixed_with(old)
+        averaged = averaged.observe(old, costs, keep).moved(new, units.rounds)
+        aim = averaged.mixed_with(new)
+    if entropic is not None:
+        entropic = entropic.observe(point, costs, keep)
+        aim = entropic.mixed_with(aim)
+    return averaged, entropic, units.moved(tree.sub(new, old), of_constraints).without_loss, aim
