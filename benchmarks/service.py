@@ -59,7 +59,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(f"POST {path} HTTP/1.1\r\n{self._head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
         status, answer = await self._answer
         if status != 200:
-            raise SystemExit(f"the service answered {status}: {answer.decode()}")
+            raise ConnectionError(f"the service answered {status}: {answer.decode()}")
         return json.loads(answer)
 
 
@@ -149,7 +149,10 @@ def main():
     shape = args.connections, max(args.campaigns, args.connections), args.seconds
 
     def loaded(url, rounds):
-        return asyncio.run(load(url, args.token, rounds, *shape))
+        try:
+            return asyncio.run(load(url, args.token, rounds, *shape))
+        except OSError as error:
+            raise SystemExit(f"{url} cannot be loaded: {error}") from None
 
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     print(
@@ -158,7 +161,7 @@ def main():
     )
     if args.url is not None:
         rounds = some_rounds() if args.round is None else [args.round.read_text().strip()]
-        print(measured(args.url, loaded(args.url, rounds), args.seconds))
+        print(measured(args.url, loaded(args.url, rounds), args.seconds), "|")
         return
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
         for title, path in (("a service with a file", Path(name) / "fleet"), ("a service without a file", None)):

@@ -1,6 +1,7 @@
 """Studies on a Dask cluster of three processes: the table of one process, to the bit, or one sentence."""
 
 import concurrent.futures
+import contextlib
 import functools
 import os
 import signal
@@ -10,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import dask.config
 import jax
 import numpy as np
 import polars as pl
@@ -106,6 +108,25 @@ def test_a_batch_that_kills_every_worker_is_a_row_with_a_reason(client, tmp_path
     by_learner = dict(reasons.iter_rows())
     assert by_learner["stay"] == [None]
     assert "4 workers died while they played it, the last was tcp://127.0.0.1" in by_learner["deadly"][0]
+
+
+@pytest.mark.slow
+def test_a_worker_that_does_not_answer_is_given_up(alone, tmp_path, capsys):
+    """As one behind a cut network. Dask waits five minutes for a sign of it; here four seconds."""
+    with dask.config.set({"distributed.scheduler.worker-ttl": "4s"}), clusters.started(3, None) as started:
+        client = started()
+        clusters.alike(client)
+        silent = next(iter(client.run(os.getpid).values()))
+        timer = threading.Timer(0.5, os.kill, (silent, signal.SIGSTOP))
+        timer.start()
+        try:
+            study = small(tmp_path).run(client=client)
+        finally:
+            timer.join()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(silent, signal.SIGCONT)
+    assert study.table().equals(alone.table())
+    assert "is gone; what it was doing is done elsewhere" in capsys.readouterr().err
 
 
 def test_a_learner_that_raises_on_one_problem_stops_nobody(client):

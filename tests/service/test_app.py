@@ -342,6 +342,7 @@ def test_a_full_queue_and_a_full_disk_are_said(known, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(known._durable._journal, "append", full)
             assert "disk full" in sentence(await client.post("/observe", name="known", rounds=tools.a_round(1)), 503)
+            assert (await client.post("/decide", name="known")).status_code == 200  # nothing of it is stored
             assert "disk full" in sentence(await client.get("/ready"), 503)
         assert (await client.post("/observe", name="known", rounds=tools.a_round(1))).json()["rounds"] == 2
         assert (await client.get("/ready")).status_code == 200

@@ -151,7 +151,8 @@ class Batcher:
             if not isinstance(error, SessionError | Refused):
                 _log.exception("a %s failed", calls[0].kind)
             return [error]
-        self.failure = None
+        if calls[0].kind != "decide":  # which need not store anything
+            self.failure = None
         self._served(calls[0].kind, len(calls), sum(len(call.names) for call in calls), time.perf_counter() - began)
         return answers
 

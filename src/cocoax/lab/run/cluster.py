@@ -148,7 +148,11 @@ def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
 
 def _hush():
     """What goes wrong is said in one sentence, without the traces that Dask logs."""
-    for name in ("distributed", *(f"distributed.{part}" for part in ("client", "core", "scheduler")), "tornado"):
+    for name in (
+        "distributed",
+        *(f"distributed.{part}" for part in ("client", "core", "scheduler", "diskutils")),
+        "tornado",
+    ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 

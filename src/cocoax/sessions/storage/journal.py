@@ -23,7 +23,7 @@ from .events import Event, insertions, read_some
 from .events import read as read_events
 
 DROPPED = "dropped"  # the fact that says which events were dropped
-_MOMENT = 0.01  # seconds that others wait while the past is read
+_MOMENT = 0.002  # seconds that others wait while the past is read
 _BATCH = 256  # events that a session in memory stores in one transaction
 _SCHEMA = {
     "facts": "CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT, checksum BLOB)",
