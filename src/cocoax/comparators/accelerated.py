@@ -1,8 +1,9 @@
-r"""Accelerated projected gradients with restarts, for smooth losses and affine constraints over sets that project.
+r"""Accelerated projected gradients with restarts, for smooth losses and constraints over sets that project.
 
-$\min_{x\in X} F(x) + \frac{1}{2\rho}\|[\lambda + \rho(Jx - h)]_+\|^2$ by FISTA (Beck, Teboulle, 2009) with adaptive
-restarts (O'Donoghue, Candes, 2015), then $\lambda \leftarrow [\lambda + \rho(Jx - h)]_+$ (Rockafellar, 1976). Many
-steps are one compiled call; between two calls the point is judged and the clock asked.
+$\min_{x\in X} F(x) + \frac{1}{2\rho}\|[\lambda + \rho G(x)]_+\|^2$ by FISTA (Beck, Teboulle, 2009) with adaptive
+restarts (O'Donoghue, Candes, 2015), then $\lambda \leftarrow [\lambda + \rho G(x)]_+$ (Rockafellar, 1976). Affine
+constraints are $Jx - h$, without a pass over the rounds. Many steps are one compiled call; between two calls the point
+is judged and the clock asked.
 """
 
 import time
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .charges import loss_alone
+from .charges import loss_alone, steepness
 from .objective import Functions
 from .search import Patience, Search
 from .structure import Structure
@@ -48,6 +49,19 @@ class Whole(eqx.Module):
         return value, slope
 
 
+class Curved(eqx.Module):
+    """The loss and the constraints of all rounds, these in the given units."""
+
+    functions: Functions
+    unit: jax.Array
+
+    def charged(self, x, rows):
+        value, constraint, _ = self.functions.measure(x, jnp.zeros_like(self.unit))
+        weights = rows.weights(constraint / self.unit)
+        slope = self.functions.measure(x, weights / self.unit)[2]
+        return value + weights @ weights / (2 * rows.price), slope
+
+
 class State(NamedTuple):
     x: Any
     y: Any
@@ -58,12 +72,24 @@ class State(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Jx <= h with rows of length one, and how they are charged."""
+    """Jx <= h with rows of length one, and how constraints are charged."""
 
     J: Any
     h: Any
     multiplier: Any
     price: Any
+
+    def weights(self, constraint):
+        return jnp.maximum(self.multiplier + self.price * constraint, 0)
+
+
+def _charged(model, x, rows):
+    """F and the charges: value and slope."""
+    if isinstance(model, Curved):
+        return model.charged(x, rows)
+    value, slope = model.loss(x)
+    weights = rows.weights(rows.J @ x - rows.h)
+    return value + weights @ weights / (2 * rows.price), slope + weights @ rows.J
 
 
 class Accelerated:
@@ -74,14 +100,17 @@ class Accelerated:
 
     def __init__(self, search: Search, structure: Structure):
         self.search = search
-        norm = np.linalg.norm(structure.jacobian, axis=1)
+        norm = np.linalg.norm(structure.jacobian, axis=1) if structure.affine else steepness(search)
         self.norm = np.where(norm > 0, norm, 1.0)
+        self.affine = structure.affine
         self.J = structure.jacobian / self.norm[:, None]
         self.h = self.J @ search.first.point - search.first.constraint / self.norm
         self.model = self._model(structure)
 
     def _model(self, structure):
         objective = self.search.objective
+        if not structure.affine:
+            return Curved(objective.functions, jnp.asarray(self.norm))
         data = sum(leaf.size for leaf in jax.tree.leaves(objective.rounds))
         size, first = len(self.search.first.point), self.search.first
         if structure.quadratic and size <= _DENSE and data > 4 * size**2:
@@ -112,11 +141,12 @@ class Accelerated:
             took = time.monotonic() - began
             if not np.isfinite(state.x).all() or state.curvature > self.rough * first:
                 return
-            price = np.maximum(multiplier + rho * (self.J @ state.x - self.h), 0.0)
+            slack = self._slack(state.x)
+            price = np.maximum(multiplier + rho * slack, 0.0)
             self._judge(state.x, price / self.norm)
             if search.best_violation > search.tol:
-                slack = self.J @ state.x - self.h
-                search.refute(state.x, slack * self.norm, self.J * self.norm[:, None], price / self.norm)
+                jacobian = self.J * self.norm[:, None] if self.affine else search.objective.jacobian(state.x)
+                search.refute(state.x, slack * self.norm, jacobian, price / self.norm)
             patience.ask()
             if len(price) and (state.residual <= target or not np.isfinite(enough)):
                 broken = np.abs(price - multiplier).max() / rho
@@ -133,6 +163,12 @@ class Accelerated:
         self.search.objective.measure(self.search.oracle.nearest(self.search.best.point + 1e-9), none)
         return int(np.clip(_CALL / max(time.monotonic() - began, 1e-9), 1, _FIRST))
 
+    def _slack(self, point):
+        """The constraints, in units of their slopes."""
+        if self.affine:
+            return self.J @ point - self.h
+        return self.search.objective.measure(point, np.zeros(len(self.norm))).constraint / self.norm
+
     def _judge(self, point, multiplier):
         """The point itself, and if it breaks constraints, a mixture with one that does not."""
         at = self.search.objective.measure(point, multiplier)
@@ -147,18 +183,13 @@ def _run(model, domain, like, rows, state, target, floor, most):
     def project(point):
         return ravel_pytree(domain.project(ravel_pytree(like)[1](point)))[0]
 
-    def charged(x):
-        value, slope = model.loss(x)
-        weights = jnp.maximum(rows.multiplier + rows.price * (rows.J @ x - rows.h), 0)
-        return value + weights @ weights / (2 * rows.price), slope + weights @ rows.J
-
     def step(state):
-        value, slope = charged(state.y)
+        value, slope = _charged(model, state.y, rows)
 
         def attempt(curvature):
             point = project(state.y - slope / curvature)
             way = point - state.y
-            rise = charged(point)[0] - value - slope @ way
+            rise = _charged(model, point, rows)[0] - value - slope @ way
             return point, way @ way, rise, curvature
 
         def too_far(tried):

@@ -21,16 +21,13 @@ class Charges:
     """Multipliers and the price of a violation. Constraints are in units of length: what they change over X, over D."""
 
     def __init__(self, search: Search, price: float):
-        self.search, objective, first = search, search.objective, search.first
-        self.unit = search.constraint_scale / search.oracle.diameter
+        self.search, objective = search, search.objective
+        self.unit = steepness(search)
         self.rows = None  # of affine constraints: passes over the rounds are needed for the loss only
         if objective.count:
             structure = structure_of(search)
             self.rows = structure.jacobian if structure.affine else None
             self.loss = Compiled(loss_alone(objective))
-            if not structure.affine:  # they may be steep elsewhere, and a price that is too high makes steps short
-                steep = np.linalg.norm(objective.jacobian(search.oracle.lmo(first.slope)), axis=1)
-                self.unit = np.maximum(self.unit, np.where(np.isfinite(steep), steep, 0.0))
         self.multiplier, self.price = search.guess * self.unit, price
         self.broken = np.inf
 
@@ -74,6 +71,14 @@ class Charges:
         self.price *= _DEARER if broken > _BETTER * self.broken else 1.0
         self.multiplier, self.broken = weights, broken
         return vertex, True
+
+
+def steepness(search: Search) -> np.ndarray:
+    """Of each constraint, about its change over X per length: at the start, or at a vertex if it is steeper there."""
+    if not search.objective.count:
+        return np.zeros(0)
+    steep = np.linalg.norm(search.objective.jacobian(search.oracle.lmo(search.first.slope)), axis=1)
+    return np.maximum(search.constraint_scale / search.oracle.diameter, np.where(np.isfinite(steep), steep, 0.0))
 
 
 def loss_alone(objective) -> Functions:

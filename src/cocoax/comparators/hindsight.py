@@ -103,7 +103,8 @@ def hindsight(
             raise ProblemError("a policy meets the mean of what happens; leave out expected_constraint and benchmark")
         return best_policy(problem, rounds, tol, Clock(limit))
 
-    with jax.enable_x64(True), Clock(limit, progress) as clock:
+    quiet = np.errstate(all="ignore")  # poles and overflows are looked for where they matter
+    with jax.enable_x64(True), quiet, Clock(limit, progress) as clock:
         objective = Objective(float64(problem), float64(rounds), expected_constraint, benchmark)
         clock.measure_compilation()
         oracle = Oracle(objective.problem.domain, objective.start)

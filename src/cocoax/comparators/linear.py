@@ -18,11 +18,11 @@ def solve_linear(search: Search, structure: Structure):
     """Judges the answer; raises `Infeasible` if no point meets the constraints."""
     domain, like, first = search.oracle.domain, search.oracle.like, search.first
     unravel = ravel_pytree(like)[1]
-    norm = np.linalg.norm(structure.jacobian, axis=1) * search.oracle.diameter
+    norm = np.array([search.oracle.width(row) for row in structure.jacobian])
     norm = np.where(norm > 0, norm, 1.0)
     rows = jax.vmap(unravel)(jnp.asarray(structure.jacobian / norm[:, None]))
     bound = jnp.asarray((structure.jacobian @ first.point - first.constraint) / norm)
-    size = max(np.linalg.norm(first.slope) * search.oracle.diameter, 1e-300)
+    size = search.oracle.width(first.slope) or 1.0
     found = column_generation.find_feasible(domain, rows, bound)
     search.check()
     if found.lower > 1e-9:

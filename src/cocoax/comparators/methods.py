@@ -1,5 +1,7 @@
 """Which method finds the best decision: chosen by what the set offers and what the functions look like."""
 
+import time
+
 import numpy as np
 
 from .accelerated import Accelerated
@@ -20,8 +22,9 @@ from .structure import structure_of
 from .variables import variables_of
 
 _SMALL, _MEDIUM = 300, 3000  # entries for which a second-order method is quicker: with a projection, without
-_FEW = 10  # constraints
+_FEW, _MANY = 10, 5000  # constraints: for methods that charge them; whose products with each other fit into memory
 _TINY, _TRIAL = 100, 1.0  # entries for which a cone program is tried at once; else after so many seconds of first order
+_LMOS = 60  # that column generation needs for a constraint over a round set, twice
 _LIGHT = 3e8  # operations of a factorisation for which kinks are handed to a solver whole
 
 
@@ -83,17 +86,24 @@ def _first_order(search):
     if search.objective.count > _FEW:
         return
     structure = structure_of(search)
-    if structure.linear and structure.affine and search.objective.count:
+    if structure.linear and structure.affine and search.objective.count and _has_time_for_columns(search):
         solve_linear(search, structure)
-    elif structure.affine and search.oracle.projects:
+    elif search.oracle.projects:
         variables = variables_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
         accelerated = Accelerated(search, structure)
         accelerated.patience = np.inf if variables is None else _TRIAL
         accelerated.solve()
         if variables is not None and not search.done:
-            Dense(search, variables, quadratic=structure.quadratic).solve()
+            Dense(search, variables, quadratic=structure.quadratic and structure.affine).solve()
             accelerated.patience = np.inf
             accelerated.solve()
+
+
+def _has_time_for_columns(search) -> bool:
+    """Whether time would allow as many LMOs as column generation may need: it cannot be interrupted."""
+    began = time.monotonic()
+    search.oracle.lmo(search.first.slope)
+    return (time.monotonic() - began) * _LMOS * (1 + search.objective.count) < search.clock.left
 
 
 def _simplicial(search):
@@ -102,4 +112,5 @@ def _simplicial(search):
 
 
 def _any(search):
-    Solver(search, ProximalStep(search.oracle, search.check)).solve()
+    if search.objective.count <= _MANY:
+        Solver(search, ProximalStep(search.oracle, search.check)).solve()

@@ -22,6 +22,10 @@ class Oracle:
         self.calls += 1
         return np.asarray(_lmo(self.domain, direction, self.like), np.float64)
 
+    def width(self, direction) -> float:
+        """By how much <direction, x> changes over X."""
+        return float(direction @ (self.lmo(-direction) - self.lmo(direction)))
+
     def inside(self, point, tol=0.0):
         try:
             return bool(_contains(self.domain, point, tol, self.like))

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+_FEW = 10  # constraints, for each of which an LMO is asked
+
 
 class Evaluation(NamedTuple):
     point: np.ndarray
@@ -30,13 +32,20 @@ class Search:
         self.done = False
         start = oracle.centre if start is None else start
         self.first = self.best = self.latest = objective.measure(start, self.multiplier)
-        scale = np.abs(self.first.constraint)
-        if objective.count:
-            scale = scale + np.linalg.norm(objective.jacobian(start), axis=1) * oracle.diameter
+        scale = np.abs(self.first.constraint) + self._rises(start)
         self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.best_violation = np.inf
         self.inner = self.first  # the point that is deepest inside the constraints
         self._prove(self.first, self.multiplier)
+
+    def _rises(self, start):
+        """By how much the constraints rise in X, as their slopes at the start have it; of many, upper bounds."""
+        if not self.objective.count:
+            return np.zeros(0)
+        jacobian = self.objective.jacobian(start)
+        if len(jacobian) > _FEW:
+            return np.linalg.norm(jacobian, axis=1) * self.oracle.diameter
+        return np.array([max(float(row @ (self.oracle.lmo(-row) - start)), 0.0) for row in jacobian])
 
     @property
     def precision(self):

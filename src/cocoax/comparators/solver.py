@@ -194,6 +194,7 @@ class Solver:
             )
             new = self.objective.measure(step.point, zeros)
             self.search.judge(new, zeros)
+            self.search.mix(new, zeros)
             if self.search.done or self.oracle.calls > _MOST_CALLS:
                 return
             merit = centre.loss + self.penalty * np.max(centre.constraint, initial=0.0)
