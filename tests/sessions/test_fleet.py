@@ -19,7 +19,7 @@ NAMES = [f"campaign {i}" for i in range(5)]
 
 
 def fleet(path=None, name="DPP", **options):
-    planned = {} if name == "Auto" else {"horizon": tools.HORIZON}
+    planned = {"snapshot_every": 4} | ({} if name == "Auto" else {"horizon": tools.HORIZON})
     return cx.Fleet(tools.problem(), tools.learner(name), path, key=jax.random.key(3), **planned | options)
 
 
@@ -254,41 +254,60 @@ def _offers(path=None):
     return cx.Fleet(problem, tools.learner("DPP"), path, key=jax.random.key(3), horizon=tools.HORIZON, snapshot_every=4)
 
 
-def _turn(it, number, asks):
-    if asks:
+def _late(path=None):
+    """With tickets that wait, at any time."""
+    return fleet(path, pending=3, copies=2, snapshot_every=4)
+
+
+def _calls(it):
+    """How many calls `_turn` has made."""
+    rounds = int(it.rounds(NAMES)[0]) if NAMES[0] in it else 0
+    return 2 * rounds + len(it.pending(NAMES[0])) if it.is_late and NAMES[0] in it else rounds
+
+
+def _turn(it, kind):
+    number = int(it.rounds(NAMES)[0]) if NAMES[0] in it else 0
+    if kind is _offers:
         it.decide(NAMES, {"v": np.arange(5) / (1.0 + number)})
         it.observe(NAMES)
-    else:
+    elif kind is fleet:
         it.observe(NAMES, rounds(number))
+    elif NAMES[0] not in it or len(it.pending(NAMES[0])) < 2 + number % 2:
+        it.decide(NAMES)
+    else:
+        it.observe(NAMES, rounds(number), tickets=[it.pending(name)[number % 2] for name in NAMES])
 
 
-def _serve(path, acknowledged, asks):
+def _serve(path, acknowledged, kind):
     jax.config.update("jax_enable_x64", True)
-    it = _offers(path) if asks else fleet(path, snapshot_every=4)
-    with it, open(acknowledged, "ab", buffering=0) as file:
+    with kind(path) as it, open(acknowledged, "ab", buffering=0) as file:
         while True:
-            _turn(it, int(it.rounds(NAMES)[0]) if NAMES[0] in it else 0, asks)
+            _turn(it, kind)
             os.write(file.fileno(), b"x")
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("asks", [False, True])
-def test_killed_at_any_moment(tmp_path, asks, kills):
+@pytest.mark.parametrize("kind", [fleet, _offers, _late])
+def test_killed_at_any_moment(tmp_path, kind, kills):
     path, acknowledged = tmp_path / "fleet", tmp_path / "acknowledged"
-    begin = _offers if asks else fleet
     context = multiprocessing.get_context("spawn")
     for kill in range(kills):
         before = acknowledged.stat().st_size if acknowledged.exists() else 0
-        process = context.Process(target=_serve, args=(path, acknowledged, asks))
+        process = context.Process(target=_serve, args=(path, acknowledged, kind))
         process.start()
         while process.is_alive() and (not acknowledged.exists() or acknowledged.stat().st_size < before + 3 + kill % 5):
             process.join(0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        with begin(path) as it:
-            assert 0 <= it.rounds(NAMES)[0] - acknowledged.stat().st_size <= kill + 1
-    with begin(path) as it, begin() as alone:
-        for number in range(int(it.rounds(NAMES)[0])):
-            _turn(alone, number, asks)
+        with kind(path) as it:
+            assert 0 <= _calls(it) - acknowledged.stat().st_size <= kill + 1
+    with kind(path) as it, kind() as alone:
+        while _calls(alone) < _calls(it):
+            _turn(alone, kind)
         assert [it.history(name).tobytes() for name in NAMES] == [alone.history(name).tobytes() for name in NAMES]
-        assert asks or bits(it) == bits(alone)
+        assert kind is not fleet or bits(it) == bits(alone)
+        if kind is _late:
+            waiting = [(name, ticket) for name in NAMES for ticket in it.pending(name)]
+            assert waiting == [(name, ticket) for name in NAMES for ticket in alone.pending(name)] and waiting
+            names, tickets = zip(*waiting)
+            assert it.decide(names, tickets=tickets)[0].tobytes() == alone.decide(names, tickets=tickets)[0].tobytes()
