@@ -44,7 +44,8 @@ def requests(draw, count):
 @pytest.mark.parametrize("pending", [0, 3])
 def test_no_campaign_exceeds_its_own_budget_and_each_is_a_session_with_it(tmp_path, pending):
     draw, spent = np.random.default_rng(pending), np.zeros(3)
-    with fleet(tmp_path / "fleet", pending=pending, snapshot_every=6) as it:
+    (files := tmp_path / "files").mkdir()
+    with fleet(files / "fleet", pending=pending, snapshot_every=6) as it:
         it.begin(NAMES, budgets=BUDGETS)
         alone = [cx.Session(problem(), learner(b), key=it.key(n), pending=pending) for n, b in zip(NAMES, BUDGETS)]
         waiting = []
@@ -68,7 +69,7 @@ def test_no_campaign_exceeds_its_own_budget_and_each_is_a_session_with_it(tmp_pa
                     session.observe(ticket=ticket)
                 spent += amount
             if number == 12:
-                copy = shutil.copytree(tmp_path, tmp_path.parent / f"killed {pending}")
+                copy = shutil.copytree(files, tmp_path / "as killed")
                 with fleet(copy / "fleet", pending=pending) as again:
                     assert [again.summary(name) for name in NAMES] == [it.summary(name) for name in NAMES]
         assert (spent[:2] > 0.9 * BUDGETS[:2]).all()  # the smaller ones were used up
@@ -83,7 +84,8 @@ def test_budgets_change_and_begin_once(tmp_path):
             it.observe(["a"])
         return it.budgets(["a"])["spent"][0, 0]
 
-    with fleet(tmp_path / "fleet") as it:
+    (files := tmp_path / "files").mkdir()
+    with fleet(files / "fleet") as it:
         it.begin(["a", "b"], budgets=[0.5, 2.0])
         it.begin(["a", "c"], budgets=[[0.5], [3.0]])  # as after a lost answer
         assert it.budgets(NAMES)["budget"].ravel().tolist() == [0.5, 2.0, 3.0]
@@ -97,7 +99,7 @@ def test_budgets_change_and_begin_once(tmp_path):
         it.decide(["new"], requests(draw, 1))
         assert it.budgets(["new"])["budget"] == 1.0  # the learner's own
         standing = it.summary("a")
-        copy = shutil.copytree(tmp_path, tmp_path.parent / "as killed 3")
+        copy = shutil.copytree(files, tmp_path / "as killed")
         for call, sentence in (
             (lambda: it.change(["a"], budgets=-1), "budgets must be numbers >= 0"),
             (lambda: it.change(["a"], budgets=[np.nan]), "budgets must be numbers >= 0"),

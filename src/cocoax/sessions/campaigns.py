@@ -23,7 +23,7 @@ from .campaign_events import (
 )
 from .fleet_totals import FleetTotals
 from .outcomes import LONGEST_REMARKS, split
-from .rows import Programs, folded
+from .rows import Picked, Programs, folded
 from .schema import RoundSchema
 from .storage.database import Damaged
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
@@ -106,7 +106,8 @@ class Campaigns:
             self.columns[column][rows] = first
         self.columns["words"][rows] = self.programs.first(self.key, numbers)
         if budgets:
-            self.columns["words"][rows, 0] = self.programs.set_budgets(self.columns["words"][rows, 0], budgets[0])
+            words = Picked(self.columns["words"][:, 0], np.array(rows))
+            self.columns["words"][rows, 0] = self.programs.set_budgets(words, budgets[0])
         self.totals.clear(np.array(rows))
         taken = set(rows)
         self._free = [row for row in self._free if row not in taken]
@@ -132,7 +133,7 @@ class Campaigns:
 
     def store(self, turn: Turn):
         """Let a call count."""
-        for name, column in turn.columns.items():
+        for name, column in turn.changed().items():
             self.columns[name][turn.rows] = column
         for rows, numbers in turn.observed:
             self.totals.add(rows, numbers)

@@ -16,8 +16,29 @@ from ..games.state import begin
 from .layout import Layout, words_of
 from .step import compiled_decision, compiled_reservation, compiled_step
 
-_SMALLEST, _GROWTH, _LARGEST = 64, 16, 16384  # lengths of loops: each is a program of its own
+_SMALLEST, _GROWTH, _LARGEST = 64, 8, 4096  # lengths of loops: each is a program of its own
 _SPLIT = 256  # rows from which two loops run beside each other
+
+
+class Picked:
+    """Some rows of a table of words, which are copied when a program needs them."""
+
+    def __init__(self, table: np.ndarray, index: np.ndarray):
+        self._table, self._index = table, index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __getitem__(self, places: Any) -> "Picked":
+        return Picked(self._table, self._index[places])
+
+    def copy(self) -> np.ndarray:
+        return self._table[self._index]
+
+    def padded(self, length: int) -> np.ndarray:
+        rows = np.empty((length, self._table.shape[1]), self._table.dtype)
+        np.take(self._table, self._index, axis=0, out=rows[: len(self)], mode="clip")
+        return rows
 
 
 class Programs:
@@ -38,7 +59,7 @@ class Programs:
     def compile(self, problem: Any, key: Any, like: Any):
         """All programs for few and for some hundred campaigns, with rounds like this one."""
         for count in (1, 2 * _SMALLEST + 1):
-            rows = self.first(key, np.zeros((count, 2), np.uint32))[:, 0]
+            rows = Picked(self.first(key, np.zeros((count, 2), np.uint32))[:, 0], np.arange(count))
             rounds = jax.tree.map(lambda leaf, n=count: np.broadcast_to(leaf, (n, *leaf.shape)), like)
             answers = None
             if problem.has_requests:
@@ -50,25 +71,25 @@ class Programs:
         first = functools.partial(_first_rows, *self._begun, self._copies, key)
         return _in_parts(lambda *arguments: (first(*arguments),), len(halves), (halves,))[0]
 
-    def observe(self, rows: np.ndarray, rounds: Any, played: Any) -> tuple[np.ndarray, np.ndarray]:
+    def observe(self, rows: Picked, rounds: Any, played: Any) -> tuple[np.ndarray, np.ndarray]:
         """(the rows after these rounds, the outcomes of the rounds, packed). `played` may be None."""
         steps = functools.partial(self._steps, self._constants)
         after, outcomes = _in_parts(steps, len(rows), (rows, rounds, played))
         return after, outcomes
 
-    def decide(self, rows: np.ndarray, requests: Any) -> np.ndarray:
+    def decide(self, rows: Picked, requests: Any) -> np.ndarray:
         """The decisions for requests, as rows of words."""
         return self._one(self._answers, rows, requests)
 
-    def reserve(self, rows: np.ndarray, requests: Any, decisions: Any) -> np.ndarray:
+    def reserve(self, rows: Picked, requests: Any, decisions: Any) -> np.ndarray:
         """The rows in which these decisions count as played, at their worst."""
         return self._one(self._reservations, rows, requests, decisions)
 
-    def reserve_all(self, rows: np.ndarray, requests: Any, decisions: Any, counts: np.ndarray) -> np.ndarray:
+    def reserve_all(self, rows: Picked, requests: Any, decisions: Any, counts: np.ndarray) -> np.ndarray:
         """As `reserve`, for the first `counts` of several decisions of each row, along a second axis."""
         return self._one(self._reserved, rows, requests, decisions, counts)
 
-    def set_budgets(self, rows: np.ndarray, budgets: np.ndarray) -> np.ndarray:
+    def set_budgets(self, rows: Picked, budgets: np.ndarray) -> np.ndarray:
         """The rows with other budgets, whose float64 numbers are kept in two parts."""
         dtype = jax.dtypes.canonicalize_dtype(float)
         near = budgets.astype(dtype)
@@ -201,6 +222,8 @@ def _padded(trees, part):
 
     def pad(leaf):
         leaf = leaf[first:last]
+        if isinstance(leaf, Picked):
+            return leaf.padded(length)
         padded = np.zeros((length, *leaf.shape[1:]), leaf.dtype)
         padded[: len(leaf)] = leaf
         return padded

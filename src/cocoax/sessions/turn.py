@@ -9,6 +9,7 @@ from ..errors import SessionError
 from . import outcomes, packing, slots
 from .campaign_events import CHANGED, NotFiniteError, of_users, row_of
 from .outcomes import Remarks
+from .rows import Picked
 from .storage.database import checksum
 from .storage.events import DECIDED, OBSERVED, SKIPPED, Event
 
@@ -20,14 +21,28 @@ class Turn:
         self._campaigns, self._programs, self.rows = campaigns, campaigns.programs, rows
         self.most_waiting, self.expires = campaigns.most_waiting, campaigns.expires
         self.asks = campaigns.problem.has_requests
-        self.columns = {name: column[rows] for name, column in campaigns.columns.items()}
+        self.columns = {name: column[rows] for name, column in campaigns.columns.items() if name != "words"}
+        self._words: np.ndarray | None = None  # of all copies, once one has changed
         self.events: list[Event] = []
         self.observed: list[tuple[np.ndarray, np.ndarray]] = []  # rows and numbers, for the totals
 
-    def words(self, at: np.ndarray, which: Any = 0) -> np.ndarray:
+    def words(self, at: np.ndarray, which: Any = 0) -> Picked:
         """The rows of one copy of each."""
-        is_all = self.columns["words"].shape[1] == 1 and len(at) == len(self.rows) and (at == np.arange(len(at))).all()
-        return self.columns["words"][:, 0] if is_all else self.columns["words"][at, which]
+        table, rows = (self._campaigns.columns["words"], self.rows[at]) if self._words is None else (self._words, at)
+        copies = table.shape[1]
+        return Picked(table.reshape(len(table) * copies, -1), rows * copies + which)
+
+    def _store(self, at: np.ndarray, which: Any, words: np.ndarray):
+        if self._words is None:
+            if self._campaigns.copies == 1 and len(at) == len(self.rows) and (at == np.arange(len(at))).all():
+                self._words = words[:, None]
+                return
+            self._words = self._campaigns.columns["words"][self.rows]
+        self._words[at, which] = words  # pyright: ignore[reportOptionalSubscript]
+
+    def changed(self) -> slots.Columns:
+        """The columns to store."""
+        return self.columns if self._words is None else self.columns | {"words": self._words}
 
     def answers(self, at: np.ndarray, slot: np.ndarray) -> Any:
         """The decisions that wait there, in NumPy, with a leading axis."""
@@ -48,7 +63,7 @@ class Turn:
         which, slot = slots.idle_copy(columns, at), slots.free(columns, at)
         data = None
         if requests is None:
-            answers = self.words(at, which)[:, self._programs.states.size :]
+            answers = self.words(at, which).copy()[:, self._programs.states.size :]
         else:
             answers = of_users(lambda: self._programs.decide(self._reserved(at), requests), "no decision is taken")
             decisions = self._programs.decisions.columns(answers)
@@ -58,7 +73,7 @@ class Turn:
         slots.give(columns, at, slot, which, tickets, data, answers)
         self._add(DECIDED, at, tickets, data, mark=checksum(np.ascontiguousarray(answers).tobytes()))
 
-    def _reserved(self, at: np.ndarray) -> np.ndarray:
+    def _reserved(self, at: np.ndarray) -> Picked:
         """The states while all their tickets wait. Learners that reserve have one copy."""
         words = self.words(at, slots.idle_copy(self.columns, at))
         order, counts = slots.oldest_first(self.columns, at)
@@ -67,12 +82,12 @@ class Turn:
         requests, answers = self.requests(at, order), self.columns["answer"][at[:, None], order]
         flat = self._programs.decisions.columns(answers.reshape(order.size, -1))
         decisions = jax.tree.map(lambda leaf: leaf.reshape(*order.shape, *leaf.shape[1:]), flat)
-        return self._programs.reserve_all(words, requests, decisions, counts)
+        return Picked(self._programs.reserve_all(words, requests, decisions, counts), np.arange(len(at)))
 
     def reserved(self) -> np.ndarray:
         """The states of all, while their tickets wait."""
         at = np.arange(len(self.rows))
-        return self._reserved(at) if self.most_waiting else self.words(at)
+        return (self._reserved(at) if self.most_waiting else self.words(at)).copy()
 
     def observe(self, at: np.ndarray, tickets: np.ndarray | None, rounds: Any, played: Any, remarks: Remarks):
         """Learn from a round of each, whose tickets, or requests, wait; an error if one of them is bad.
@@ -97,9 +112,11 @@ class Turn:
         outcome = outcomes.unpacked(numbers, campaigns.constraints)
         if not np.all(outcome.finite):
             place = int(np.argmin(outcome.finite))
-            raise NotFiniteError(place, campaigns.why_not_finite(words[place], numbers[place], row_of(rounds, place)))
+            raise NotFiniteError(
+                place, campaigns.why_not_finite(words[[place]].copy()[0], numbers[place], row_of(rounds, place))
+            )
         if remarks.decision is not None:
-            held = words[:, self._programs.states.size :] if slot is None else columns["answer"][at, slot]
+            held = words.copy()[:, self._programs.states.size :] if slot is None else columns["answer"][at, slot]
             remarks = remarks._replace(decision=np.ascontiguousarray(held).tobytes())
         self._store(at, which, after)
         if tickets is not None:
@@ -113,7 +130,7 @@ class Turn:
 
     def _in_two(self, late, words, rounds, answers):
         """Rounds of decisions that the state holds, and others: two programs, as a session has for them."""
-        after, numbers = np.empty_like(words), None
+        after, numbers = np.empty((len(words), self._programs.width), np.uint32), None
         for part, played in ((np.flatnonzero(~late), None), (np.flatnonzero(late), answers)):
             chosen = jax.tree.map(lambda leaf, part=part: leaf[part], (rounds, played))
             after[part], some = self._programs.observe(words[part], *chosen)
@@ -124,7 +141,7 @@ class Turn:
     def skip(self, at: np.ndarray, tickets: np.ndarray | None):
         """Give up tickets, or open requests, that wait."""
         self._give_up(at, slots.find(self.columns, at, tickets))
-        mark = checksum(self.words(at).tobytes()) if self._campaigns.learner.reserves else None
+        mark = checksum(self.words(at).copy().tobytes()) if self._campaigns.learner.reserves else None
         self._add(SKIPPED, at, tickets, None, mark=mark)
 
     def _give_up(self, at, slot):
@@ -137,10 +154,9 @@ class Turn:
     def change(self, at: np.ndarray, budgets: np.ndarray):
         """Give these campaigns other budgets."""
         self._store(at, 0, self._programs.set_budgets(self.words(at), budgets))
-        self._add(CHANGED, at, None, packing.pack_rows(budgets, len(at)), mark=checksum(self.words(at).tobytes()))
-
-    def _store(self, at, which, words):
-        self.columns["words"][at, which] = words
+        self._add(
+            CHANGED, at, None, packing.pack_rows(budgets, len(at)), mark=checksum(self.words(at).copy().tobytes())
+        )
 
     def _add(self, kind, at, tickets, data, played=None, mark=None):
         """An event: rows, tickets and data of all campaigns, one after another."""
