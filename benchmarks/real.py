@@ -16,7 +16,7 @@ import numpy as np
 
 import cocoax as cx
 from cocoax import dual, primal
-from cocoax.learners import Auto, AutoGrowth, AutoPrice, PrimalDual
+from cocoax.learners import Auto, AutoFlow, AutoGrowth, AutoPrice, PrimalDual
 from cocoax.problems import real
 from cocoax.problems.real import car_park, people, portfolios, roads
 
@@ -141,6 +141,7 @@ def table_of_traffic(days: int = 300) -> Iterator[Row]:
 
     yield {
         "days": str(days),
+        "`AutoFlow()`": cell(played(instance, AutoFlow(), start=start)),
         "`Auto()`": cell(played(instance, Auto(), start=start)),
         **{name: cell(instance.baseline(name)) for name in ("MSA", "shortest paths")},
     }

@@ -2,8 +2,8 @@
 
 Every day each traveller may choose another of the five shortest routes; at the user equilibrium nobody gains by that.
 Successive averages (MSA), the classic of the field, moves a 1/t-th part of the traffic to yesterday's fastest routes.
-Auto begins with everybody on the shortest route, as MSA does, and has a budget for emissions, a little below those of
-the equilibrium. It is much slower here than MSA: delays grow with the fourth power of the flow.
+AutoFlow begins with everybody on the shortest route, as MSA does, and has a budget for emissions, a little below those
+of the equilibrium. Its steps are those that each day's own delays say.
 
 Run it: `python examples/real_traffic.py [days]` (the data are shipped). It prints costs and emissions, and writes
 out/real_traffic.png: the map with flows over capacity, and the cost of travel day by day.
@@ -58,8 +58,8 @@ def main(rounds=300, out="out"):
     instance = roads.traffic(days=rounds, routes=5)
     msa = instance.baseline("MSA")
     start = roads.successive_averages(instance.problem, instance.rounds(1))[0]
-    auto = cx.play(instance.problem, cx.learners.Auto(), instance.recorded, key=jax.random.key(0), start=start)
-    played = {"successive averages": msa, "Auto, emissions limited": auto}
+    auto = cx.play(instance.problem, cx.learners.AutoFlow(), instance.recorded, key=jax.random.key(0), start=start)
+    played = {"successive averages": msa, "AutoFlow, emissions limited": auto}
     figure = Figure(figsize=(11, 5), layout="constrained")
     (left, right) = figure.subplots(1, 2)
     draw_map(figure, left, np.asarray(roads.link_flows(instance.problem, np.asarray(msa.x)[-1])))

@@ -34,10 +34,12 @@ OF_REQUESTS = {
 # They play on some sets only: test_own_sets checks them
 OF_SETS = {
     primal.DiagonalNewton,
+    primal.EntropicNewton,
     primal.ExponentiatedGradient,
     primal.Mixture,
     primal.OnlineNewton,
     primal.Within,
+    learners.AutoFlow,
     learners.AutoGrowth,
     learners.AutoNewton,
 }

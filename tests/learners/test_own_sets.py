@@ -10,6 +10,7 @@ from cocoax.testing import check_learner, check_primal, problems
 
 BOXES = domains.Product({"mean": domains.Box([-1.0], [2.0]), "biases": domains.Box([-1.0] * 3, [1.0] * 3)})
 ON_SETS = {
+    "EntropicNewton": (primal.EntropicNewton(), domains.PartitionMatroid([0, 0, 1, 1], [1, 1])),
     "ExponentiatedGradient": (primal.ExponentiatedGradient(), domains.ProbabilitySimplex(4)),
     "OnlineNewton": (
         primal.OnlineNewton(),
@@ -28,6 +29,14 @@ def test_primals_keep_their_contract_on_their_sets(name):
 
 
 @pytest.mark.slow
+def test_auto_flow_keeps_the_contract_of_learners():
+    problem, rounds = problems.tracking(
+        domains.PartitionMatroid([0, 0, 1, 1], [1, 1]), key=jax.random.key(1), rounds=20
+    )
+    check_learner(learners.AutoFlow(), key=jax.random.key(0), problem=problem, rounds=rounds, random=False)
+
+
+@pytest.mark.slow
 def test_auto_newton_keeps_the_contract_of_learners():
     problem, rounds = problems.tracking(BOXES, key=jax.random.key(1), rounds=20)
     check_learner(learners.AutoNewton(), key=jax.random.key(0), problem=problem, rounds=rounds, random=False)
@@ -38,6 +47,7 @@ def test_auto_newton_keeps_the_contract_of_learners():
     [
         (learners.PrimalDual(primal.ExponentiatedGradient(), cx.dual.RobustPI()), "plays on a ProbabilitySimplex"),
         (learners.PrimalDual(primal.DiagonalNewton(), cx.dual.RobustPI()), "DiagonalNewton plays on boxes"),
+        (learners.AutoFlow(), "EntropicNewton plays on a ProbabilitySimplex or a PartitionMatroid .* got L2Ball"),
         (learners.AutoGrowth(), "AutoGrowth plays on a ProbabilitySimplex"),
         (learners.AutoNewton(), "AutoNewton plays on boxes .* choose learners.Auto"),
     ],

@@ -2,6 +2,7 @@ from . import citations as citations
 from .anytime import Anytime as Anytime
 from .auto import Auto as Auto
 from .auto import TrackedPI2 as TrackedPI2
+from .auto_flow import AutoFlow as AutoFlow
 from .auto_growth import AutoGrowth as AutoGrowth
 from .auto_newton import AutoNewton as AutoNewton
 from .auto_price import AutoPrice as AutoPrice

@@ -17,6 +17,7 @@ from ..dual.robust_pi import RobustPI
 from ..errors import LearnerError
 from ..primal.base import cost
 from ..primal.hedge import Hedge
+from ..problem.problem import Problem
 from .base import AbstractLearner, first_decision, gradient_norms, outcome, point_played
 from .debts import Debts
 
@@ -87,15 +88,11 @@ class AutoGrowth(AbstractLearner):
         self.bands = tuple(parameter(band, "band", 0, 1) for band in bands)
 
     def check(self, problem):
-        if not isinstance(problem.domain, ProbabilitySimplex):
-            raise LearnerError(
-                f"AutoGrowth plays on a ProbabilitySimplex, got {type(problem.domain).__name__}; choose learners.Auto()"
-            )
+        _simplex(problem)
 
     def init(self, problem, *, key, horizon=None, start=None):
-        self.check(problem)
-        start = first_decision(problem, start)
-        total = problem.domain.total.astype(start.dtype)
+        simplex, start = _simplex(problem), first_decision(problem, start)
+        total = simplex.total.astype(start.dtype)
         shares, count = start / total, len(self.bands)
         paths = jnp.broadcast_to(shares, (count, shares.size))
         return _State(
@@ -137,6 +134,15 @@ class AutoGrowth(AbstractLearner):
         weights = Weights(jnp.ones_like(loss), debts.prices + debts.shares)
         state = _State(target, paths, state.paths, hedge, debts, aim, debts.relieved(aim), total)
         return state, outcome(loss, values, weights, spent)
+
+
+def _simplex(problem: Problem) -> ProbabilitySimplex:
+    domain = problem.domain
+    if not isinstance(domain, ProbabilitySimplex):
+        raise LearnerError(
+            f"AutoGrowth plays on a ProbabilitySimplex, got {type(domain).__name__}; choose learners.Auto()"
+        )
+    return domain
 
 
 def _held(shares, slope):

@@ -14,6 +14,7 @@ from .base import first_guess as first_guess
 from .base import step_size as step_size
 from .diagonal_newton import DiagonalNewton as DiagonalNewton
 from .distance_bound import DistanceBound as DistanceBound
+from .entropic_newton import EntropicNewton as EntropicNewton
 from .exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from .ftpl import FTPL as FTPL
 from .loo_bogd import LOOBOGD as LOOBOGD

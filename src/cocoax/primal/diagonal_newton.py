@@ -80,7 +80,7 @@ class DiagonalNewton(AbstractPrimal):
 
     def step(self, domain, state, revealed, next_bounds, *, key):
         widths = _widths(domain, state.point)
-        gradient, product = _linearized(revealed.gradient, revealed.played)
+        gradient, product = linearized(revealed.gradient, revealed.played)
         squares = jax.tree.map(lambda total, h: total + h**2, state.squares, gradient)
         diagonal = _diagonal(product, state.point, state.rounds)
         curvature = tree.add(state.curvature, diagonal)
@@ -107,7 +107,7 @@ def _widths(domain: AbstractDomain, start: Point) -> Point:
     return tree.astype(widths, tree.dtype(start))
 
 
-def _linearized(gradient, x: Point):
+def linearized(gradient, x: Point):
     """The gradient at x, and products with its derivative; those are 0 where there is none."""
     try:
         return jax.linearize(gradient, x)
