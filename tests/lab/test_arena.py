@@ -451,6 +451,13 @@ def test_scores_that_are_not_positive_are_judged_by_what_they_are_a_round(finish
     assert with_scores([-5.0, -5.0, -4.0])["falls"]  # better than the comparator, by ever less a round
 
 
+def test_where_no_trend_can_be_seen_none_is_claimed(finished):
+    table = finished.table().filter((pl.col("seed") == 0) & (pl.col("horizon") < 40))
+    study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources, seeds=[0])
+    assert arena.standings(study)["falls"].null_count() == 2
+    assert "falls as T grows, with the interval: not known with one horizon or one seed." in arena.markdown(study, "x")
+
+
 def test_a_game_that_goes_bad_has_an_infinite_score(finished):
     def judged(learner):
         bad = (pl.col("learner") == learner) & (pl.col("seed") == 0)

@@ -37,7 +37,8 @@ def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
     - `safe`: the challenger is nowhere worse than the start by more than 5%.
     - `falls`: its score per round falls: `high` is below 1. Where scores are not surely positive, so that no slope or
       no interval can be had: the score per round of the largest horizon is below that of the smallest, or below 0
-      (better than the comparator), both with the 95% interval of the mean over the seeds.
+      (better than the comparator), both with the 95% interval of the mean over the seeds; none with one horizon or one
+      seed.
     - `ratio`: the challenger's score over the rival's, where both are positive; else none.
     - `within`: its score is at most twice the best rival's; half of it, where that is negative.
     """
@@ -84,7 +85,7 @@ def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
                 "within": None if rival["learner"] is None else mine[at] <= max(FACTOR * best, best / FACTOR),
             }
         )
-    return pl.DataFrame(rows, schema_overrides={"rival": pl.String, "within": pl.Boolean})
+    return pl.DataFrame(rows, schema_overrides={"rival": pl.String, "falls": pl.Boolean, "within": pl.Boolean})
 
 
 def markdown(study: "Study", command: str, challenger: str | None = None) -> str:
@@ -108,7 +109,8 @@ def markdown(study: "Study", command: str, challenger: str | None = None) -> str
             "constraint's) beside them: lower is better. The price is twice the comparator's multiplier, or a tenth of "
             "the natural unit |∇f|/|∇g| if that is more. Rivals have all their "
             f"steps tuned for each problem, at T = {TUNED_HORIZON} on the seeds {TUNING_SEEDS[0]} to "
-            f"{TUNING_SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores, with its 95% interval.",
+            f"{TUNING_SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores of three horizons or more, "
+            "with its 95% interval.",
             "",
             *lines,
             "",
@@ -131,8 +133,11 @@ def _demands(rows, challenger):
 
 
 def _count(rows, demand):
-    failed = rows.filter(~pl.col(demand))["problem"].to_list()
-    return f"{len(rows) - len(failed)} of {len(rows)}" + (f" (not: {'; '.join(failed)})" if failed else "")
+    judged = rows.filter(pl.col(demand).is_not_null())
+    if not len(judged):
+        return "not known with one horizon or one seed"
+    failed = judged.filter(~pl.col(demand))["problem"].to_list()
+    return f"{len(judged) - len(failed)} of {len(judged)}" + (f" (not: {'; '.join(failed)})" if failed else "")
 
 
 def _parts(row, whose):
@@ -157,13 +162,13 @@ def _by_horizon(means, learner):
     return dict(means.filter(pl.col("learner") == learner).select("horizon", "score").iter_rows())
 
 
-def _falls(games):
+def _falls(games) -> bool | None:
     """Whether the score per round at the largest horizon is below that at the smallest, or below 0, beyond chance."""
     per_round = games.with_columns(pl.col("score") / pl.col("horizon"))
     ends = [per_round.filter(pl.col("horizon") == at) for at in (games["horizon"].min(), games["horizon"].max())]
     pairs = ends[1].join(ends[0], on="seed", suffix="_first")
     if ends[0]["horizon"][0] == ends[1]["horizon"][0] or len(pairs) < 2:
-        return False
+        return None
     figures = (pairs["score"] - pairs["score_first"]).to_numpy(), pairs["score"].to_numpy()
     if not all(np.isfinite(figure).all() for figure in figures):
         return False
