@@ -38,6 +38,7 @@ from cocoax.domains import (
     HyperSimplex,
     KNormBall,
     KSparse,
+    LinfBall,
     LpBall,
     OWLBall,
     PartitionMatroid,
@@ -507,3 +508,10 @@ def test_sets_of_one_shape_share_a_compilation():
 def test_bad_sets_are_refused_in_one_sentence(build, message):
     with pytest.raises(DomainError, match=message):
         build()
+
+
+def test_a_huge_exponent_is_the_largest_entrys_norm_in_short_numbers_too():
+    huge, largest = LpBall(3, 1.0, 1e300), LinfBall(3, 1.0)
+    x = jnp.array([1.0, -1.0, 0.5], jnp.float32)
+    assert bool(huge.contains(x)) and not bool(huge.contains(1.01 * x))
+    assert huge.lmo(x).dense().tolist() == largest.lmo(x).dense().tolist() == [-1.0, 1.0, -1.0]

@@ -17,6 +17,8 @@ from ..vertices import Dense, Sparse
 from .balls import AbstractBall, L1Ball, L2Ball, LinfBall, rescale
 from .selections import onto_selection
 
+_AS_INFINITE = 1e30  # for larger p, n^(1/p) rounds to 1 for every n
+
 
 class LpBall(AbstractBall):
     r"""$X = \{x : \sum_i |x_i|^p \le r^p\}$ for $1 \le p \le \infty$, of any shape.
@@ -38,7 +40,7 @@ class LpBall(AbstractBall):
     def __init__(self, shape: Any, radius: Any, p: Any):
         super().__init__(shape, radius)
         self.p = exponent(p)
-        kind = {1.0: L1Ball, 2.0: L2Ball, math.inf: LinfBall}.get(self.p)
+        kind = LinfBall if self.p > _AS_INFINITE else {1.0: L1Ball, 2.0: L2Ball}.get(self.p)
         self.plain = None if kind is None else kind(shape, radius)
 
     def lmo(self, direction, guess=None):
@@ -55,6 +57,8 @@ class LpBall(AbstractBall):
         return self.dimension ** min(0.0, 1 / 2 - 1 / self.p) * self.radius
 
     def contains(self, x, tol=1e-6):
+        if self.plain is not None:
+            return self.plain.contains(x, tol)
         return _lp_norm(x, self.p) <= (1 + tol) * self.radius.astype(x.dtype)
 
     def project(self, x):
