@@ -149,3 +149,18 @@ def test_a_plot_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(cx.ProblemError, match=r'matplotlib is missing; .*pip install "cocoax\[figures\]"'):
         play().plot()
+
+
+def test_a_constraint_that_no_decision_meets_points_to_its_proof():
+    def played(demand):
+        problem = cx.Problem(
+            cx.domains.ProbabilitySimplex(2), lambda x, r: jnp.vdot(r, x), lambda x, r: demand - x[0], constraints="cap"
+        )
+        rounds = jnp.tile(jnp.array([1.0, 0.0]), (64, 1))
+        return problem, rounds, cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0))
+
+    problem, rounds, game = played(1.5)
+    assert "still growing  cap; cx.hindsight proves it if no decision meets them" in str(game)
+    with pytest.raises(cx.InfeasibleError):
+        cx.hindsight(problem, rounds)
+    assert "still growing" not in str(played(0.9)[2])

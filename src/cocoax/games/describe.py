@@ -12,6 +12,9 @@ from ..errors import ProblemError
 if TYPE_CHECKING:
     from .game import Game
 
+_FEW = 20  # rounds that show no growth
+_NEARLY_LINEAR = 1.5
+
 
 def summary(game: "Game") -> Summary:
     """What a game came to; of a batch, means and spreads over its games."""
@@ -31,6 +34,9 @@ def summary(game: "Game") -> Summary:
                 f"last multiplier {number(game.multiplier[..., -1, i])}",
             )
         )
+    growing = [name for name, grows in zip(game.names, _still_growing(game)) if grows]
+    if growing:
+        rows.append(("still growing", f"{', '.join(growing)}; cx.hindsight proves it if no decision meets them"))
     rows += [(name, f"mean {number(np.mean(column, -1))}") for name, column in metric_columns(game.metrics).items()]
     calls = (np.asarray(x).sum(-1) for x in (game.lmo_calls, game.gradient_calls))
     rows.append(("calls", "{} LMOs, {} gradients".format(*map(number, calls))))
@@ -40,6 +46,20 @@ def summary(game: "Game") -> Summary:
     if not batch and (decision := point(game.decision)) is not None:
         rows.append(("next decision", decision))
     return Summary(title, rows, list(curves(game).items()))
+
+
+def _still_growing(game: "Game"):
+    """For each constraint, whether its violation grows nearly like T: 1.5 times as much as at half of the game.
+
+    One that grows like the square root of T, as theorems have it at most, has 1.41 times as much.
+    """
+    violation = np.asarray(game.violation())
+    length = violation.shape[-2]
+    if length < _FEW:
+        return np.zeros(violation.shape[-1], bool)
+    end, half = violation[..., -1, :], violation[..., (length + 1) // 2 - 1, :]
+    grows = (half > 0) & (end > _NEARLY_LINEAR * half)
+    return grows.reshape(-1, grows.shape[-1]).all(0)
 
 
 def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:
