@@ -48,7 +48,7 @@ def summary(game: "Game") -> Summary:
     return Summary(title, rows, list(curves(game).items()))
 
 
-def _still_growing(game: "Game"):
+def _still_growing(game: "Game") -> list[bool]:
     """For each constraint, whether its violation grows nearly like T: 1.5 times as much as at half of the game.
 
     One that grows like the square root of T, as theorems have it at most, has 1.41 times as much.
@@ -56,10 +56,10 @@ def _still_growing(game: "Game"):
     violation = np.asarray(game.violation())
     length = violation.shape[-2]
     if length < _FEW:
-        return np.zeros(violation.shape[-1], bool)
+        return [False] * violation.shape[-1]
     end, half = violation[..., -1, :], violation[..., (length + 1) // 2 - 1, :]
     grows = (half > 0) & (end > _NEARLY_LINEAR * half)
-    return grows.reshape(-1, grows.shape[-1]).all(0)
+    return [bool(one.all()) for one in grows.reshape(-1, grows.shape[-1]).T]
 
 
 def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:
