@@ -78,6 +78,17 @@ def test_wealth_after_fees_is_that_of_an_account_with_money_in_it():
     np.testing.assert_allclose(-came_to.value, log_wealth, rtol=1e-9)
 
 
+def test_centred_scores_have_the_same_limit_over_all_people_and_less_noise():
+    crowd = group_of_people()
+    found = {}
+    for centred in (False, True):
+        instance = real.fair_classification(data=crowd, batch=1, centred=centred)
+        x = jnp.array([2.0, 0.3, -0.2])
+        found[centred] = cx.Comparator.fixed(instance.problem, instance.recorded, x).constraint
+    np.testing.assert_allclose(found[True].mean(0), found[False].mean(0), rtol=1e-9)
+    assert np.std(found[True], 0).max() < np.std(found[False], 0).max() / 2
+
+
 def test_the_limit_on_cvar_bounds_the_true_one():
     """Rockafellar and Uryasev: any threshold gives an upper bound."""
     for scale in (0.5, 1.0, 2.0):
@@ -184,6 +195,18 @@ def test_limits_of_real_portfolios_are_kept_by_auto(name):
     instance = real.portfolio(data=name, **portfolios.LIMITS[name])
     game = cx.play(instance.problem, cx.learners.Auto(), instance.recorded, key=jax.random.key(0))
     assert (np.asarray(game.constraint).mean(0) < [0.03, 0.03, 0.05]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param(name, marks=fetched(name)) for name in ("nyse_o", "sp500")])
+def test_auto_growth_keeps_limits_and_ends_above_exponentiated_gradient_without_them(name):
+    """Alone and together: volatility and CVaR within 3%, turnover within 5%; wealth after fees."""
+    limits, most = portfolios.LIMITS[name], {"volatility": 0.03, "cvar": 0.03, "turnover": 0.05}
+    for chosen in (*({limit: size} for limit, size in limits.items()), limits):
+        instance = real.portfolio(data=name, **chosen)
+        game = cx.play(instance.problem, cx.learners.AutoGrowth(), instance.recorded, key=jax.random.key(0))
+        assert (np.asarray(game.constraint).mean(0) < [most[limit] for limit in chosen]).all()
+        assert np.asarray(game.loss).sum() < instance.baseline("EG").value
 
 
 @pytest.mark.slow
