@@ -15,7 +15,7 @@ from ..errors import LearnerError
 from ..problem.minorants import Minorants
 from ..theory.guard import LARGEST_MULTIPLIER
 from .auto import Auto
-from .base import AbstractLearner, Horizon, as_point, first_decision
+from .base import AbstractLearner, Horizon, Outcome, as_point, first_decision
 from .lyapunov import LyapStoch
 
 
@@ -128,11 +128,11 @@ class Guarded(AbstractLearner):
     def observe(self, problem, state, round, *, played=None):
         like = state.minorants.like
         point = self.decision(state) if played is None else as_point(played, like, tree.dtype(like), "played")
-        return jax.lax.cond(
-            state.switched,
-            lambda: self._observe_fallback(problem, state, round, played),
-            lambda: self._observe_candidate(problem, state, round, played, point),
+        before = state, _no_outcome(problem, state.gradients.dtype)
+        observed = _once_if(
+            ~state.switched, lambda old: self._observe_candidate(problem, old, round, played, point), before
         )
+        return _once_if(state.switched, lambda old: self._observe_fallback(problem, old, round, played), observed)
 
     def _observe_fallback(self, problem, state, round, played):
         fallback, outcome = self.fallback.observe(problem, state.fallback, round, played=played)
@@ -199,6 +199,23 @@ class Guarded(AbstractLearner):
             return None
         plans = self.candidate.rounds_left(state.candidate), self.fallback.rounds_left(state.fallback)
         return None if all(plan is None for plan in plans) else state.horizon.rounds - state.round
+
+
+def _once_if(condition, observe, pair):
+    """`observe(state)` if the condition holds, else the pair of state and outcome.
+
+    A loop of at most one step and no branch: XLA compiles a loop in the loop over rounds as it compiles that one, and
+    branches otherwise. So the candidate's decisions keep their last bits.
+    """
+    return jax.lax.while_loop(
+        lambda carry: carry[0], lambda carry: (jnp.asarray(False), observe(carry[1][0])), (condition, pair)
+    )[1]
+
+
+def _no_outcome(problem, kind):
+    """One with the dtypes that `_uniform` gives."""
+    of_constraints, none = jnp.zeros(problem.constraints, kind), jnp.zeros((), int)
+    return Outcome(jnp.zeros((), kind), of_constraints, of_constraints, none, none, jnp.asarray(True))
 
 
 def _uniform(outcome, kind):
