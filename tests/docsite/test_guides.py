@@ -5,8 +5,11 @@ import io
 import re
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
+import cocoax as cx
 from docsite import ROOT
 
 pytestmark = pytest.mark.usefixtures("free_promotion")  # written as users write
@@ -57,7 +60,16 @@ def test_own_parts_are_checked_and_play():
 
 def test_own_environments_play_the_rounds_that_they_draw():
     left = run("guides/own_environment")
-    assert left["rounds"]["cost"].shape == (200, 3) and left["game"].rounds["cost"].shape == (500, 3)
+    sampler, key = cx.Sampler(left["sample"]), jax.random.key(0)
+    game = cx.play(left["problem"], cx.learners.Stay(), sampler, key=key, horizon=200, keep_rounds=True)
+    jax.tree.map(np.testing.assert_array_equal, game.rounds, left["rounds"])  # `draw` gives what `play` meets
+    offered, state = np.full(3, 1 / 3), np.zeros(3)
+    noise = []
+    for cost in np.asarray(left["game"].rounds["cost"]):  # customers answer what was offered
+        state = 0.99 * state + 0.1 * offered
+        noise.append((cost - state) / 0.1)
+    assert len(noise) == 500
+    assert abs(np.mean(noise)) < 4 / 1500**0.5 and abs(np.std(noise) - 1) < 4 / 3000**0.5  # 4 standard errors
 
 
 def test_every_guide_with_code_is_run_here():
