@@ -52,6 +52,7 @@ def test_losses_without_curvature_are_followed_at_their_own_step():
     np.testing.assert_allclose(game.decision, [0.0, 2.0, 0.0], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_on_sioux_falls_it_is_ahead_of_successive_averages():
     """Both from everybody on the shortest route; the second half of 60 days. Three routes a pair."""
     instance = roads.traffic(days=60, routes=3)
