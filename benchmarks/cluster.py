@@ -2,8 +2,8 @@
 
 python -m benchmarks.cluster [--batches 10000] [--workers 2]
 
-A batch is one stored file: one game, or the comparator of one game. Every horizon of a problem is one of each. Of the
-coordinator, which writes them all, the memory in use is printed as it goes: it must not grow with the batches.
+A batch is one stored file, here of one game. All learners share one compiled program, so that the rest is the engine's.
+Of the coordinator, which writes the batches, the memory in use is printed as it goes: it must not grow with them.
 """
 
 import argparse
@@ -13,14 +13,20 @@ import tempfile
 import time
 from pathlib import Path
 
+import jax.numpy as jnp
 import psutil
+from jaxtyping import Array
 
 import cocoax as cx
 from cocoax.lab import Study
 from cocoax.lab.results.store import Store
 from cocoax.lab.run import cluster
 
-HORIZONS = 1000  # of one problem; all of them share a program
+
+class Nothing(cx.learners.Stay):
+    """Does nothing; the number makes it another learner."""
+
+    number: Array
 
 
 class Counted(Store):
@@ -41,13 +47,12 @@ def processor_seconds(processes) -> float:
 
 
 def main(batches: int, workers: int):
-    number = -(-batches // (2 * HORIZONS))
-    problems = {f"simplex {n}": functools.partial(cx.problems.simplex, n=n) for n in range(2, 2 + number)}
-    horizons = list(range(1, 1 + batches // (2 * number)))
+    problems = {"simplex": functools.partial(cx.problems.simplex, n=2)}
+    learners = {f"nothing {i}": Nothing(jnp.asarray(float(i))) for i in range(batches)}
     with tempfile.TemporaryDirectory() as folder, cluster.started(workers, None) as started:
         client = started()
         cluster.alike(client)
-        study = Study(problems, {"stay": cx.learners.Stay()}, horizons, seeds=[0], out=folder)
+        study = Study(problems, learners, [10], seeds=[0], out=folder)
         study.store = Counted(Path(folder) / "store")
         here, there = [psutil.Process()], [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         before, began = (processor_seconds(here), processor_seconds(there)), time.perf_counter()
