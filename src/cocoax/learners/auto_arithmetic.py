@@ -109,8 +109,8 @@ def stepped(
 ) -> tuple[Stepped, SlowStartState]:
     """(the step, the rule's new state). `bent` is the product of a Hessian with `given.scale` h."""
     moved = tree.sub(point, state.start)
-    curved = Curved.of(direction, tree.scale(given.scale, direction), bent)
-    way = width, tree.dot(direction, moved), tree.dot(moved, moved)
+    square, cost, along = tree.dots(direction, [direction, moved, bent])
+    curved, way = Curved(square, square, _curvature(given.scale * along)), (width, cost, tree.dot(moved, moved))
     numbers = rule, state.numbers, overshoot, curved, way, given, keep, rounds
     factor, back, rate, overshoot, numbers = _stepped(*numbers)
     update = tree.add(tree.scale(-factor, direction), tree.scale(-back, moved))
@@ -141,7 +141,8 @@ def advanced(
 @one_kernel
 def stepped_on_box(overshoot: Overshoot, direction, eta, step, bent, given: Weighed, rounds) -> Stepped:
     """The step; `bent` is the product of a Hessian with `step`, a multiple of it."""
-    curved = Curved.of(direction, step, bent, eta)
+    square, gain = tree.dots(direction, [direction, jax.tree.map(jnp.multiply, eta, direction)])
+    curved = Curved(square, gain, _curvature(tree.dot(step, bent)))
     factor, rate, overshoot = _shortened(overshoot, curved, given.boost, given.wakes, rounds)
     update = jax.tree.map(lambda eta, h: -factor * (eta * h), eta, direction)
     return Stepped(update, rate, overshoot, curved.square)
@@ -151,6 +152,10 @@ def stepped_on_box(overshoot: Overshoot, direction, eta, step, bent, given: Weig
 def _shortened(overshoot, curved, boost, wakes, rounds):
     rate, overshoot = _begun_anew(overshoot, wakes).observe_on_box(curved, rounds)
     return boost * overshoot.factor(boost * rate), rate, overshoot
+
+
+def _curvature(along):
+    return jnp.maximum(tree.finite(along), 0)
 
 
 def _begun_anew(overshoot: Overshoot, wakes) -> Overshoot:

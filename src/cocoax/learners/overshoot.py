@@ -3,13 +3,10 @@
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import tree
 from ..core.tree import ratio
-from ..domains.base import Point
 
 
 class Curved(NamedTuple):
@@ -18,13 +15,6 @@ class Curved(NamedTuple):
     square: Float[Array, ""]  # |h|^2
     gain: Float[Array, ""]  # <eta h, h>; where eta is a number, it is not needed
     along: Float[Array, ""]  # curvature along a multiple of the step
-
-    @classmethod
-    def of(cls, direction: Point, step: Point, bent: Point, eta: Point | None = None) -> "Curved":
-        """From h, a multiple of the step, and the product of a Hessian with that. `eta` is for boxes."""
-        square = tree.dot(direction, direction)
-        gain = square if eta is None else tree.dot(jax.tree.map(jnp.multiply, eta, direction), direction)
-        return cls(square, gain, jnp.maximum(tree.finite(tree.dot(step, bent)), 0))
 
 
 class Overshoot(eqx.Module):

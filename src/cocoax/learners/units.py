@@ -120,9 +120,8 @@ class Units(eqx.Module):
         """After a move of the decision: the slopes along it join their means."""
         if self.ages.size == 0:
             return self
-        of_loss = tree.dot(self.loss_gradients, move)
+        square, of_loss = tree.dots(move, [move, self.loss_gradients])
         of_each = jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints.gradient)
-        square = tree.dot(move, move)
         return eqx.combine(_with_slopes(self.numbers, square, of_loss, of_constraints.factor, of_each), self)
 
 
