@@ -22,6 +22,14 @@ def ranking(problem, clear=True, **scores):
             "A has the lowest score on both problems, and is clearly ahead on one of them.",
         ),
         (
+            [ranking("p", False, A=1, B=2), ranking("q", False, A=1, B=2)],
+            "A has the lowest score on both problems, but is clearly ahead on none of them.",
+        ),
+        (
+            [ranking("p", False, A=1, B=2), ranking("q", A=2, B=1)],
+            "A has the lowest score on one of two problems, but not clearly; B on one.",
+        ),
+        (
             [ranking("p", A=1, B=2), ranking("q", A=2, B=1), ranking("r", A=0, B=1)],
             "A has the lowest score on two of three problems, and is clearly ahead on both; B on one.",
         ),

@@ -77,6 +77,8 @@ def _clearly(won: Sequence[Ranking], count: int) -> str:
         return ", clearly ahead of the second" if clear else ", but not clearly ahead of the second"
     if clear == len(won):
         return f", and is clearly ahead on {'both' if clear == 2 else 'each of them' if clear > 1 else 'it'}"
+    if clear == 0:
+        return ", but not clearly" if len(won) == 1 else ", but is clearly ahead on none of them"
     return f", and is clearly ahead on {_number(clear)} of them"
 
 
