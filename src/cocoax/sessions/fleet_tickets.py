@@ -31,22 +31,21 @@ def check_waits(turn: Turn, at: np.ndarray, tickets: np.ndarray | None, names: l
 
 def check_new(turn: Turn, at: np.ndarray, tickets: np.ndarray, names: list[str]):
     """Raise if a ticket that does not wait cannot be given."""
-    pending, expires = turn.most_waiting, turn.expires
-    over, given = slots.find_over(turn.columns, at, tickets), turn.columns["given"][at]
-    waits = turn.columns["number"][at]
-    kept = (waits != slots.FREE) & (True if expires is None else waits > given[:, None] - expires)
-    for place, (ticket, name) in enumerate(zip(tickets.tolist(), names)):
-        text, number = ticket.decode(), int(given[place])
+    given, waits = turn.columns["given"][at], turn.columns["number"][at]
+    kept = (waits != slots.FREE) & (True if turn.expires is None else waits > given[:, None] - turn.expires)
+    for place in np.flatnonzero(kept.sum(1) >= turn.most_waiting)[:1]:
+        raise ConflictError(
+            f"{turn.most_waiting} rounds of {names[place]!r} are pending already; observe or skip one, or begin a fleet"
+            " with a larger pending="
+        )
+    over = slots.find_over(turn.columns, at, tickets)
+    for place in np.flatnonzero((over >= 0) | (given.astype(tickets.dtype) != tickets)):  # the next numbers are right
+        text, number = tickets[place].decode(), int(given[place])
         if over[place] >= 0 or (_is_number(text) and int(text) < number):
-            raise ConflictError(_over(turn, at[place], over[place], text, name))
+            raise ConflictError(_over(turn, at[place], over[place], text, names[place]))
         if _is_number(text) and int(text) > number:
             raise ConflictError(
-                f"the next number of {name!r} is {number}, got the ticket {text!r}; give that, or a word"
-            )
-        if kept[place].sum() >= pending:
-            raise ConflictError(
-                f"{pending} rounds of {name!r} are pending already; observe or skip one, or begin a fleet with a "
-                "larger pending="
+                f"the next number of {names[place]!r} is {number}, got the ticket {text!r}; give that, or a word"
             )
 
 

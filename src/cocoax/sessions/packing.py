@@ -9,6 +9,8 @@ import numpy as np
 
 from ..core import check
 
+_LARGE = 1 << 20  # bytes
+
 
 def short(value) -> str:
     """A short description for error messages; never raises."""
@@ -20,7 +22,12 @@ def short(value) -> str:
 
 def pack(tree) -> bytes:
     """The bytes of all leaves of a tree of arrays; of typed keys, of their data."""
-    return b"".join([np.asarray(_plain(leaf)).tobytes() for leaf in jax.tree.leaves(tree)])
+    return b"".join([_bytes_of(np.asarray(_plain(leaf))) for leaf in jax.tree.leaves(tree)])
+
+
+def _bytes_of(array: np.ndarray) -> Any:
+    """Its bytes; a large array is not copied."""
+    return array.tobytes() if array.nbytes < _LARGE else np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def unpack_like(tree, data: bytes) -> Any:
