@@ -178,11 +178,13 @@ def test_bad_calls_change_nothing(tmp_path):
             (lambda: it.observe(NAMES), "must be a dict"),
             (lambda: it.decide(NAMES, rounds(0)), "go with"),
             (lambda: it.skip(NAMES), "open request"),
+            (lambda: it.observe(["new"], rounds(0)), "one entry for each of the 1 names"),
+            (lambda: it.observe(["new"], {key: column[0] for key, column in rounds(0, 1).items()}), "of the 1 names"),
         ):
             with pytest.raises(cx.SessionError, match=sentence) as error:
                 call()
             assert "\n" not in str(error.value)
-        assert bits(it) == before
+        assert bits(it) == before and it.names == tuple(NAMES)
     with pytest.raises(cx.SessionError, match="the session is closed"):
         it.decide(NAMES)
     with pytest.raises(cx.SessionError, match="fleet=True"):

@@ -22,7 +22,7 @@ from .campaigns import Campaigns
 from .durable import DurableState
 from .fleet_budgets import check_same_budgets, checked_budgets
 from .fleet_decisions import cast_requests, decided
-from .fleet_rounds import observed
+from .fleet_rounds import check_before_beginning, observed
 from .fleet_tickets import check_waits, encoded
 from .fleet_views import FleetViews
 from .guard import Guard
@@ -196,7 +196,11 @@ class Fleet(FleetViews):
                 raise SessionError(
                     "at= counts rounds that come in order; with pending=, tickets= make a call repeatable"
                 )
-            rows = self._known(names) if campaigns.pending else self._rows(names)
+            if campaigns.pending:
+                rows = self._known(names)
+            else:
+                check_before_beginning(campaigns, self._durable.schema, names, rounds)
+                rows = self._rows(names)
             rounds_of = rounds, played, at, listed, labels, self._keeps_decisions
             turn, schema, numbers = observed(campaigns, self._durable.schema, names, rows, *rounds_of)
             self._commit(turn, schema)
