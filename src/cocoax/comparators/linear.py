@@ -4,6 +4,7 @@ The dual $\max_{\lambda\ge0} \min_{x\in X} \langle c + J^\top\lambda, x\rangle -
 variables as there are constraints; see `domains.composed.column_generation`.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,23 +18,32 @@ from .structure import Structure
 def solve_linear(search: Search, structure: Structure):
     """Judges the answer; raises `Infeasible` if no point meets the constraints."""
     domain, like, first = search.oracle.domain, search.oracle.like, search.first
-    unravel = ravel_pytree(like)[1]
-    norm = np.array([search.oracle.width(row) for row in structure.jacobian])
-    norm = np.where(norm > 0, norm, 1.0)
-    rows = jax.vmap(unravel)(jnp.asarray(structure.jacobian / norm[:, None]))
-    bound = jnp.asarray((structure.jacobian @ first.point - first.constraint) / norm)
+    falls = [row @ (first.point - search.oracle.lmo(row)) for row in structure.jacobian]
+    norm = search.constraint_scale + np.maximum(falls, 0.0)
+    bound = (structure.jacobian @ first.point - first.constraint) / norm
     size = search.oracle.width(first.slope) or 1.0
-    found = column_generation.find_feasible(domain, rows, bound)
+    rows, found = _feasible(domain, structure.jacobian / norm[:, None], bound, like)
     search.check()
     if found.lower > 1e-9:
         multiplier = np.asarray(found.multiplier) / norm
         raise Infeasible(multiplier / multiplier.sum(), float(found.lower) / multiplier.sum())
-    cost = unravel(jnp.asarray(first.slope / size))
-    basis = found.basis
+    point, multiplier = _best(domain, first.slope / size, rows, bound, found.basis, like)
+    multiplier = np.maximum(np.asarray(multiplier), 0.0) * size / norm
+    search.judge(search.objective.measure(np.asarray(point), multiplier), multiplier)
+
+
+@eqx.filter_jit
+def _feasible(domain, jacobian, bound, like):
+    rows = jax.vmap(ravel_pytree(like)[1])(jacobian)
+    return rows, column_generation.find_feasible(domain, rows, bound)
+
+
+@eqx.filter_jit
+def _best(domain, slope, rows, bound, basis, like):
+    """The best point and its multipliers, from a feasible basis."""
+    cost = ravel_pytree(like)[1](slope)
     kinds = basis.kinds == column_generation.VERTEX
     costs = jnp.where(kinds, jax.vmap(lambda vertex: vertex.dot(cost))(basis.vertices), 0)
     solution = column_generation.simplex(domain, cost, rows, bound, basis._replace(cost=costs), jnp.inf)
     weights = jnp.where(solution.basis.kinds == column_generation.VERTEX, solution.weights, 0)
-    point = np.asarray(ravel_pytree(solution.basis.vertices.combine(weights))[0])
-    multiplier = np.maximum(np.asarray(solution.multiplier), 0.0) * size / norm
-    search.judge(search.objective.measure(point, multiplier), multiplier)
+    return ravel_pytree(solution.basis.vertices.combine(weights))[0], solution.multiplier
