@@ -175,16 +175,17 @@ class _Loud(Stay):
 @pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
 @pytest.mark.parametrize("learner", [Stay(), _Loud()])
 def test_rounding_that_cancels_proves_nothing(kind, learner):
-    """Values of plus and minus 10^6, whose sum is small but not what they lost: only 0 is feasible, and costs 0."""
-    domain = cx.domains.Box(jnp.zeros(3, kind), jnp.ones(3, kind))
-    rounds = jnp.asarray(np.random.default_rng(0).uniform(0.1, 3, (100, 3)), kind)
+    """Values of plus and minus 10^6 cancel in the sum, but not what they lose: at the start, that is half of a unit.
+
+    Every decision is feasible, and the best one costs -1 a round. As values are rounded, it seems to break the budget.
+    """
+    unit = 0.15e6 * float(jnp.finfo(kind).eps)
     swings = jnp.asarray(np.tile([1e6, -1e6], 50), kind)
-    for constraint in (lambda x, r: jnp.vdot(r[0], x) + r[1], lambda x, r: jnp.vdot(r[0], x) + r[1] * x[0]):
-        problem = cx.Problem(domain, lambda x, r: -jnp.vdot(r[0][::-1], x), constraint)
-        game = cx.play(problem, learner, (rounds, swings), key=KEY, certify=100)
-        regret, certificate = float(np.asarray(game.loss, float).sum()), game.certificate()
-        assert not certificate.infeasible
-        assert certificate.regret >= regret and game.certified[-1] >= regret
+    domain = cx.domains.Box(jnp.zeros(1, kind), jnp.ones(1, kind))
+    problem = cx.Problem(domain, lambda x, r: -x[0], lambda x, r: (kind(unit) * x[0] - kind(unit)) + r)
+    game = cx.play(problem, learner, swings, key=KEY, certify=100)  # stays in the middle
+    assert not game.certificate().infeasible
+    assert game.certificate().regret >= 50 and game.certified[-1] >= 50
 
 
 def test_an_overflow_proves_nothing():
