@@ -1,13 +1,10 @@
 """Online matrix completion under a stochastic constraint: the paper's experiment, and one where it binds."""
 
-import functools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..core.compiling import quick_jit
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import NuclearNormBall
 from ..errors import ProblemError
@@ -56,19 +53,6 @@ class _Rounds(eqx.Module):
         return {"entries": entries, "ratings": ratings, "exposure": exposure, "budget": self.budget}
 
 
-@functools.partial(quick_jit, static_argnums=(1, 2, 3, 4))
-def _drawn(key, rows, cols, rank, binding):
-    """M, the mean of G, and b."""
-    if rank == min(rows, cols):
-        raw = jax.random.normal(key, (rows, cols))
-    else:
-        left, right = jax.random.split(key)
-        raw = jax.random.normal(left, (rows, rank)) @ jax.random.normal(right, (rank, cols))
-    truth = raw / jnp.linalg.svd(raw, compute_uv=False).sum()
-    drift = jnp.sign(truth) / 2 if binding else jnp.zeros_like(truth)
-    return truth, drift, jnp.vdot(drift, truth) / 2
-
-
 class _Expected(eqx.Module):
     drift: Float[Array, "rows cols"]
     budget: Float[Array, ""]
@@ -109,7 +93,14 @@ def matrix_completion(
     rank = (min(5, rows, cols) if binding else min(rows, cols)) if rank is None else rank
     if not 1 <= rank <= min(rows, cols):
         raise ProblemError(f"rank must lie between 1 and {min(rows, cols)}, got {rank}")
-    truth, drift, budget = _drawn(key, rows, cols, rank, binding)
+    if rank == min(rows, cols):
+        raw = jax.random.normal(key, (rows, cols))
+    else:
+        left, right = jax.random.split(key)
+        raw = jax.random.normal(left, (rows, rank)) @ jax.random.normal(right, (rank, cols))
+    truth = raw / jnp.linalg.svd(raw, compute_uv=False).sum()
+    drift = jnp.sign(truth) / 2 if binding else jnp.zeros_like(truth)
+    budget = jnp.vdot(drift, truth) / 2
     domain = NuclearNormBall((rows, cols), radius)
     side = (rows * cols) ** 0.5
     values = radius * side + budget
