@@ -42,7 +42,7 @@ hypothesis.settings.load_profile("cocoax")
 
 gc.set_threshold(100_000, 50, 100)  # tracing makes many small objects, and little of it is garbage
 
-MOST_MAPPINGS = 40_000  # of the 65,530 that Linux allows a process
+MOST_MAPPINGS, MOST_MAPPINGS_IN_A_FILE = 35_000, 55_000  # of the 65,530 that Linux allows a process
 HEAVY = Path(__file__).parent / "tools" / "heavy.txt"  # written by make heavy
 HEAVY_SECONDS = 0.8  # without a cache
 tests_run = itertools.count(1)
@@ -95,10 +95,13 @@ def free_promotion():
         yield
 
 
-@pytest.fixture(autouse=True)
-def few_programs_in_memory():
-    """Every compiled program maps memory, and a process that runs out of mappings is killed: forget in time."""
-    yield
+def pytest_runtest_teardown(item, nextitem):
+    """Every compiled program maps memory, and a process that runs out of mappings is killed: forget in time.
+
+    After the last test of a file, if it can be: some programs that a file keeps for its tests cannot be called again.
+    """
+    is_last = nextitem is None or nextitem.path != item.path
     mappings = Path("/proc/self/maps")
-    if next(tests_run) % 20 == 0 and mappings.exists() and mappings.read_text().count("\n") > MOST_MAPPINGS:
-        jax.clear_caches()
+    if (is_last or next(tests_run) % 20 == 0) and mappings.exists():
+        if mappings.read_text().count("\n") > (MOST_MAPPINGS if is_last else MOST_MAPPINGS_IN_A_FILE):
+            jax.clear_caches()

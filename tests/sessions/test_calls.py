@@ -77,9 +77,10 @@ def test_a_process_without_free_handles_is_told_so_and_loses_nothing(folder, roo
         tools.observe(it, 2)
     it = tools.session(folder / "other")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    first = os.open("/", os.O_RDONLY)
-    os.close(first)  # the lowest number that is free
-    resource.setrlimit(resource.RLIMIT_NOFILE, (first + room, hard))
+    free = [os.open("/", os.O_RDONLY) for _ in range(room + 1)]  # the lowest numbers, which may have gaps
+    for handle in free:
+        os.close(handle)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[-1], hard))
     try:
         if room < 3:
             with pytest.raises(cx.SessionError, match="cannot"):

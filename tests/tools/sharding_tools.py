@@ -80,7 +80,7 @@ def batched():
     with one_device():
         share = batch.Batch(drawn[4:6], seeds[4:6]).play(learner, 40).games
     return {
-        "communication": communication(batch._prepared(learner, part, [40])[0].as_text()),
+        "communication": communication(batch._prepared(learner, part, [40], False)[0].as_text()),
         "devices": part.mesh.size,
         "each": len(part.games[2].addressable_shards[0].data),
         "games": len(many.loss),

@@ -38,7 +38,7 @@ class Units(eqx.Module):
 
     loss_gradients: Point  # their sum
     awake: Bool[Array, ""]  # whether the loss has had one
-    sizes: Float[Array, " m ..."]  # sum of |grad g|, on boxes of each entry
+    sizes: Float[Array, " m ..."] | None  # sum of |grad g|, on boxes of each entry
     rounds: Float[Array, ""]
     ages: Float[Array, " m"]  # rounds since g had its first gradient
     moves: Float[Array, ""]  # how many there were
