@@ -129,10 +129,46 @@ def test_a_plan_is_a_part_of_each_budget():
             assert (it.budgets(NAMES)["spent"][:, 0] <= part * BUDGETS).all()
 
 
+@pytest.mark.parametrize("fields", [("v", "c"), True], ids=["fields", "the whole round"])
+def test_a_round_with_another_request_than_was_decided_is_refused_as_by_a_session(fields):
+    """Else a round could spend more than its request had shown, and a budget be exceeded."""
+
+    def value(r):
+        return (r["v"], r["c"]) if isinstance(r, dict) else (r[0], r[1])
+
+    asks = cx.Problem(
+        cx.domains.ProbabilitySimplex(2),
+        lambda x, r: -value(r)[0] * x[1],
+        lambda x, r: value(r)[1] * x[1] - 0.1,
+        request=fields,
+    )
+    within = cx.learners.Budgeted(
+        cx.learners.DualMirrorDescent(0.01), spend=lambda x, r: value(r)[1] * x[1], budget=1.0, safe=[1.0, 0.0]
+    )
+    small, large = ([1.0, 0.1], [1.0, 50.0]) if fields is True else ({"v": 1.0, "c": 0.1}, {"v": 1.0, "c": 50.0})
+    both, other = (jax.tree.map(lambda *parts: np.array(parts), small, each) for each in (small, large))
+    if fields is True:
+        small, large, both, other = np.array(small), np.array(large), np.array([small, small]), np.array([small, large])
+    with cx.Fleet(asks, within, key=jax.random.key(0)) as it, cx.Session(asks, within, key=it.key("b")) as alone:
+        it.decide(["a", "b"], both)
+        alone.decide(small)
+        with pytest.raises(cx.SessionError, match="another request than decide had"):
+            alone.observe(large)
+        with pytest.raises(cx.errors.ConflictError, match="the round of 'b' has another request than decide had"):
+            it.observe(["a", "b"], other)
+        assert it.rounds(["a", "b"]).tolist() == [0, 0]
+        it.observe(["a", "b"], both)
+        assert (it.budgets(["a", "b"])["spent"] == float(alone.observe(small).constraint[0]) + 0.1).all()
+
+
 def test_a_budget_that_float32_cannot_keep_is_not_rounded_up():
     with jax.enable_x64(False), cx.Fleet(problem.__wrapped__(), learner(), key=jax.random.key(2)) as it:
         it.begin(["a"], budgets=16_777_219.0)
         assert it.budgets(["a"])["budget"] == 16_777_219.0
+        it.begin(["b", "c"], budgets=[0.1, 0.3])
+        it.begin(["b", "c"], budgets=[0.1, 0.3])  # as after a lost answer
+        with pytest.raises(cx.errors.ConflictError, match="'c' has begun with other budgets"):
+            it.begin(["c"], budgets=0.3000001)
 
 
 def test_labels_decisions_and_what_was_played_are_kept(tmp_path):

@@ -6,6 +6,7 @@ from ..errors import ConflictError, LearnerError, SessionError
 from ..learners.capped import amounts
 from . import packing
 from .campaigns import Campaigns
+from .rows import Picked
 from .turn import Turn
 
 _PART = 4096  # campaigns that are looked at together
@@ -33,8 +34,10 @@ def check_same_budgets(campaigns: Campaigns, names: list[str], budgets: np.ndarr
     if not names:
         return
     rows = np.array([campaigns.rows[name] for name in names])
-    spending = campaigns.learner.spending(campaigns.states(rows))
-    if spending is not None and (differs := (spending.budget != budgets).any(1)).any():
+    states, learner = campaigns.programs.states, campaigns.learner
+    words = campaigns.programs.set_budgets(Picked(campaigns.columns["words"][:, 0], rows), budgets)
+    as_kept = learner.spending(states.columns(words[:, : states.size])).budget  # rounded as theirs are
+    if (differs := (learner.spending(campaigns.states(rows)).budget != as_kept).any(1)).any():
         name = names[int(np.argmax(differs))]
         raise ConflictError(f"{name!r} has begun with other budgets; give change(names, budgets=...)")
 

@@ -8,11 +8,12 @@ import jax
 import numpy as np
 
 from ..errors import ConflictError, SessionError, SessionWarning
-from . import fleet_tickets, outcomes, slots
+from . import fleet_tickets, outcomes, packing, slots
 from .arguments import OUTSIDE
 from .campaign_events import NotFiniteError
 from .campaigns import Campaigns
 from .outcomes import Remarks
+from .requests import completed
 from .schema import RoundSchema
 from .stacked import cast, chosen, first, waves
 from .turn import Turn
@@ -49,9 +50,14 @@ def observed(
             continue
         chosen_rounds, chosen_played = chosen((rounds, played), places[fresh], len(names))
         called, where, texts = [called[i] for i in fresh], where[fresh], None if texts is None else texts[fresh]
-        whole = _completed(turn, where, called, texts, chosen_rounds)
-        schema = schema or RoundSchema.of(first(whole, "rounds"), "rounds")
+        whole = like = chosen_rounds
+        requests = _open_requests(turn, where, called, texts) if turn.asks else None
+        if turn.asks:
+            whole, like = completed(campaigns.problem, requests, chosen_rounds, "rounds")
+        schema = schema or RoundSchema.of(first(like, "rounds"), "rounds")
         whole = cast(schema, whole, called, "rounds")
+        if turn.asks:
+            _check_same(campaigns.problem.request_of(whole), requests, called)
         point = None if chosen_played is None else _as_decisions(campaigns, called, chosen_played)
         remarks = _remarks([labels[place] for place in places[fresh]], keep_decisions)
         try:
@@ -90,15 +96,22 @@ def _not_counted(campaigns: Campaigns, names: list[str], rows: np.ndarray, at: n
     return np.flatnonzero(ahead == 0)
 
 
-def _completed(turn: Turn, at: np.ndarray, names: list[str], tickets: np.ndarray | None, rounds: Any) -> Any:
-    """Rounds with the fields of their requests."""
-    if not turn.asks:
-        return rounds
+def _open_requests(turn: Turn, at: np.ndarray, names: list[str], tickets: np.ndarray | None) -> Any:
+    """The requests that were decided, stacked."""
     slot = slots.find(turn.columns, at, tickets)
     if (slot < 0).any():
         raise ConflictError(f"{names[int(np.argmin(slot))]!r} has no open request; decide first")
-    requests = turn.requests(at, slot)
-    return requests if rounds is None else {**rounds, **requests} if isinstance(requests, dict) else rounds
+    return turn.requests(at, slot)
+
+
+def _check_same(requests: Any, decided: Any, names: list[str]):
+    """Raise if a round has another request than was decided."""
+    differs = (packing.pack_rows(requests, len(names)) != packing.pack_rows(decided, len(names))).any(1)
+    if differs.any():
+        name = names[int(np.argmax(differs))]
+        raise ConflictError(
+            f"the round of {name!r} has another request than decide had; leave its fields out of rounds"
+        )
 
 
 def _as_decisions(campaigns: Campaigns, names: list[str], played: Any) -> Any:

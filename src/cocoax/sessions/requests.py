@@ -55,7 +55,7 @@ def whole_round(
         schema = schema or RoundSchema.of(given, name)
         return schema, schema.cast(given, name)
     request = copies.tickets[ticket].request
-    round, like = _completed(copies.problem, request, given, name)
+    round, like = completed(copies.problem, request, given, name)
     schema = schema or RoundSchema.of(like, name)
     round = schema.cast(round, name)
     if packing.pack(copies.problem.request_of(round)) != packing.pack(request):
@@ -63,8 +63,8 @@ def whole_round(
     return schema, round
 
 
-def _completed(problem, request, given, name):
-    """(the round, one whose request has the dtypes that it was decided with)."""
+def completed(problem: Problem, request: Any, given: Any, name: str) -> tuple[Round, Round]:
+    """(the round, one whose request has the dtypes that it was decided with); of one round, or of several, stacked."""
     if problem.request is True:
         return (request if given is None else given), request
     given = {} if given is None else given
