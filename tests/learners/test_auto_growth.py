@@ -80,6 +80,27 @@ def test_a_limit_that_is_not_overspent_changes_nothing():
     np.testing.assert_allclose(loose.decisions, free.decisions, atol=1e-12)
 
 
+def test_shares_are_the_same_whatever_the_total_is_and_whatever_falls():
+    """In dollars or in parts of a fortune; one stock goes bankrupt, one falls to a millionth in a day."""
+    growth = market(0.005)[:60]
+    growth[20:, 0], growth[40, 1:4] = 0.0, 1e-6
+
+    def loss(x, r):
+        return -jnp.log(jnp.vdot(r["growth"], x))
+
+    def risk(x, r):
+        return (jnp.vdot(r["growth"], x) / jnp.sum(x) - 1) ** 2 / 1e-4 - 1
+
+    def shares(total):
+        problem = cx.Problem(cx.domains.ProbabilitySimplex(STOCKS, total), loss, risk)
+        return played(problem, growth).decisions / total
+
+    usual = shares(1.0)
+    np.testing.assert_allclose(shares(1e6), usual, atol=1e-9)
+    np.testing.assert_allclose(usual.sum(1), 1, atol=1e-12)
+    assert usual.min() >= 0 and usual[-1, 0] < 0.5 * usual[20, 0]
+
+
 class Traded:
     """What is traded, prices having moved the shares since, over a limit."""
 

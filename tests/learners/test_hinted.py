@@ -76,6 +76,20 @@ def test_regret_is_below_both_bounds(name, kind):
     assert last["good"] < 0  # better than any fixed point, which knows no forecasts
 
 
+def test_units_far_from_1_do_not_matter_in_float32():
+    """Squared gradients leave float32's range. Without them each decision is the leader's, or the start."""
+    with jax.enable_x64(False):
+        asked = problem(cx.domains.L2Ball(3, 1.0))
+        cost = costs("noise").astype(np.float32)[:50]
+
+        def decided(power):
+            rounds = {"cost": jnp.asarray(2.0**power * cost), "forecast": jnp.asarray(2.0**power * (cost + 0.5))}
+            return cx.play(asked, LEARNER, rounds, key=KEY, keep_decisions=True).decisions
+
+        usual, others = decided(0), [decided(-90), decided(90)]
+    np.testing.assert_allclose(others, np.stack([usual] * 2), atol=1e-4)
+
+
 def unhinted(domain, cost):
     """Losses of the leader that sees no hints, in NumPy."""
     start = np.asarray(domain.start())

@@ -11,12 +11,17 @@ from cocoax.problems.real import roads
 
 KEY = jax.random.key(0)
 TWO = domains.PartitionMatroid([0, 0, 1, 1, 1], [1, 1])
-USES = jnp.asarray([[1.0, 0, 1, 0, 0], [0, 1.0, 0, 1, 0], [0, 0, 0, 0, 1.0]])  # two groups share two links
+USES = np.array([[1.0, 0, 1, 0, 0], [0, 1.0, 0, 1, 0], [0, 0, 0, 0, 1.0]])  # two groups share two links
 
 
 def delays(unit=1.0):
     """Beckmann's objective on three links, of which two are shared."""
-    return lambda x, r: unit * jnp.sum(r * (USES @ x) + (USES @ x) ** 5)
+
+    def loss(x, r):
+        flows = jnp.asarray(USES, x.dtype) @ x
+        return unit * jnp.sum(r * flows + flows**5)
+
+    return loss
 
 
 def played(problem, rounds, **given):
@@ -44,6 +49,24 @@ def test_units_do_not_matter_and_a_step_is_that_of_the_formula():
     rate = -gradient @ way / (way @ np.asarray(jax.hessian(delays())(first[0], rounds[0])) @ way)
     weights = x * np.exp(-np.clip(rate * above, -3, 3))
     np.testing.assert_allclose(first[1], weights / np.bincount(labels, weights)[labels], rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", [1, 5], ids=["linear", "curved"])
+def test_units_far_from_1_do_not_matter_in_float32(power):
+    """The product with the Hessian has the unit's third power, squared spans its second: both leave float32's range."""
+    with jax.enable_x64(False):
+        two = domains.PartitionMatroid([0, 0, 1, 1, 1], [1, 1])
+        problem = cx.Problem(two, lambda x, unit: unit * jnp.sum(jnp.arange(1.0, 6.0) * x**power))
+        games = [np.asarray(played(problem, jnp.full(5, 2.0**unit)).decision) for unit in (0, -90, 90)]
+    assert games[0][0] > 0.51  # it has moved
+    np.testing.assert_allclose(games[1:], [games[0]] * 2, rtol=1e-4)
+
+
+def test_other_ranks_inside_jit_do_not_give_points_outside_of_the_set():
+    """They are not known when it is compiled, so no error can be raised."""
+    problem = cx.Problem(domains.PartitionMatroid([0, 0, 0, 1, 1], [2, 1]), lambda x, r: jnp.sum(r * x**2))
+    decision = jax.jit(lambda problem: played(problem, jnp.ones((3, 5))).decision)(problem)
+    assert jnp.isnan(decision).all()
 
 
 def test_losses_without_curvature_are_followed_at_their_own_step():

@@ -39,13 +39,14 @@ class AutoGrowth(AbstractLearner):
     r"""Portfolios: losses like $-\log\langle r_t,x\rangle$ on a `ProbabilitySimplex`, with fees and limits.
 
     Daily growth is almost all noise, so the target moves slowly: exponentiated gradient, $y_{t+1,i}\propto
-    y_{ti}e^{-\eta\partial_if_t(y_t)}$. What can be learnt is how much to trade, since that hardly changes the risk. If
-    nobody trades, prices alone move the shares x to $h_i\propto-x_i\,\partial_if_t(x)$. A path with the *band* b trades
-    only what leaves the band, $x_i\propto y_i\,\mathrm{clip}(h_i/y_i,1-b,1+b)$, as is optimal for fees in proportion
-    (Davis, Norman, 1990). Paths with several bands are mixed by what each would have cost, its own fees included
-    (AdaHedge). A limit on risk that was overspent has a price, which the target pays. One on trading is paid back by
-    holding what is held, or by repeating the last decision, whichever relieves it more (`learners.debts`). A limit that
-    was not overspent changes nothing.
+    y_{ti}e^{-\eta\partial_if_t(y_t)}$, where derivatives are by shares of the simplex's total. What can be learnt is
+    how much to trade, since that hardly changes the risk. If nobody trades, prices alone move the shares x to
+    $h_i\propto-x_i\,\partial_if_t(x)$. A path with the *band* b trades only what leaves the band,
+    $x_i\propto y_i\,\mathrm{clip}(h_i/y_i,1-b,1+b)$, as is optimal for fees in proportion (Davis, Norman, 1990). Paths
+    with several bands are mixed by what each would have cost, its own fees included (AdaHedge). A limit on risk that
+    was overspent has a price, which the target pays. One on trading is paid back by holding what is held, or by
+    repeating the last decision, whichever relieves it more (`learners.debts`). A limit that was not overspent changes
+    nothing.
 
     **Arguments:**
 
@@ -56,9 +57,9 @@ class AutoGrowth(AbstractLearner):
 
     *Proven,* for convex losses without limits and without costs of movement, after every round: with K bands the loss
     is at most that of each path and $2\sqrt{V\ln K}+S(\frac43\ln K+4)$, V being the sum of the variances of the paths'
-    losses under the shares and S the largest difference of two (`theory.regret.mixture`); the path with the band 0 is
-    `primal.ExponentiatedGradient(step)`, with its regret (`theory.regret.exponentiated_gradient`). *Measured only:*
-    fees and limits (docs/real_data.md).
+    losses under the shares and S the largest difference of two (`theory.regret.mixture`); on a simplex of total 1 the
+    path with the band 0 is `primal.ExponentiatedGradient(step)`, with its regret
+    (`theory.regret.exponentiated_gradient`). *Measured only:* fees and limits (docs/real_data.md).
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
@@ -123,7 +124,7 @@ class AutoGrowth(AbstractLearner):
             state.paths, state.before
         )
         hedge = state.hedge.observe(costs, costs.max() - costs.min(), 1.0)
-        direction = gradients[0] + debts.prices @ gradients[1]
+        direction = total * (gradients[0] + debts.prices @ gradients[1])  # by shares: no unit of money matters
         target = jax.nn.log_softmax(state.target - self.step_size.astype(loss.dtype) * direction)
         paths = jax.vmap(lambda band, path: _traded(band, _held(path, slope), jnp.exp(target)))(
             jnp.stack(self.bands).astype(loss.dtype), state.paths

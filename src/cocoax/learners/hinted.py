@@ -25,8 +25,8 @@ from .pricing import prediction
 class _State(eqx.Module):
     start: Point  # x_1
     total: Point  # G, the sum of gradients
-    squares: Float[Array, ""]  # sum of |grad|^2
-    errors: Float[Array, ""]  # sum of |grad - hint|^2
+    length: Float[Array, ""]  # root of the sum of |grad|^2
+    errors: Float[Array, ""]  # root of the sum of |grad - hint|^2
     hedge: Hedge  # over the two that look at hints
     bet: Bet  # that these two are better than the one without
     dual: Any
@@ -118,12 +118,11 @@ class Hinted(AbstractLearner):
         gradient = problem.domain.tangent(pull(weights.loss, weights.constraint))
         costs = jax.vmap(lambda decision: tree.dot(gradient, decision))(looking)
         gain = tree.dot(gradient, without) - state.hedge.shares @ costs
-        apart = tree.sub(gradient, hint)
         state = _State(
             state.start,
             tree.add(state.total, gradient),
-            state.squares + tree.dot(gradient, gradient),
-            state.errors + tree.dot(apart, apart),
+            jnp.hypot(state.length, tree.length(gradient)),
+            jnp.hypot(state.errors, tree.length(tree.sub(gradient, hint))),
             state.hedge.observe(costs, costs.max() - costs.min(), 1.0),
             state.bet.observe(gain),
             dual,
@@ -134,7 +133,7 @@ class Hinted(AbstractLearner):
     def _decisions(self, problem, state: _State, request) -> tuple[Point, Point, Point]:
         """The decision without the hint; those that use and believe it, with a leading axis; and the hint."""
         domain = problem.domain
-        without = _leader(domain, state.start, state.total, state.squares)
+        without = _leader(domain, state.start, state.total, state.length)
         weights = self.dual.forecast(state.dual)
         hint = domain.tangent(self._hint(problem, without, request, weights))
         using = _leader(domain, state.start, tree.add(state.total, hint), state.errors)
@@ -150,9 +149,9 @@ def _mixed(state: _State, without: Point, looking: Point) -> Point:
     return tree.mix(without, tree.combine(state.hedge.shares, looking), state.bet.share)
 
 
-def _leader(domain: AbstractDomain, start: Point, total: Point, squares) -> Point:
-    """argmin <total, x> + |x - start|^2 sqrt(squares) / 2R over X."""
-    rate = ratio(jnp.asarray(domain.diameter(2), squares.dtype), jnp.sqrt(squares))
+def _leader(domain: AbstractDomain, start: Point, total: Point, length) -> Point:
+    """argmin <total, x> + |x - start|^2 length / 2R over X."""
+    rate = ratio(jnp.asarray(domain.diameter(2), length.dtype), length)
     regularised = domain.project(tree.sub(start, tree.scale(rate, total)))
-    bare = tree.where(tree.norm(total) > 0, domain.lmo(total).dense(), start)
-    return tree.where(squares > 0, regularised, bare)
+    bare = tree.where(tree.norm(total, jnp.inf) > 0, domain.lmo(total).dense(), start)
+    return tree.where(length > 0, regularised, bare)

@@ -37,7 +37,7 @@ class _Groups(eqx.Module):
 
 class _State(eqx.Module):
     point: Point  # x_t
-    spans: Float[Array, ""]  # sum of squared spans of the gradients
+    spans: Float[Array, ""]  # root of the sum of squared spans of the gradients
 
 
 class EntropicNewton(AbstractPrimal):
@@ -82,10 +82,12 @@ class EntropicNewton(AbstractPrimal):
         shares = jnp.maximum(revealed.played / total, _LEAST)
         shares = shares / groups.means(shares)
         above = gradient - groups.means(shares * gradient)
+        spans = jnp.hypot(state.spans, above.max() - above.min())
+        unit = jnp.abs(above).max()  # without it, bends would have the third power of the loss's unit
+        above = ratio(above, unit)
         way = -total * shares * above
-        spans = state.spans + (above.max() - above.min()) ** 2
         bends = jnp.dot(way, product(way))
-        usual = jnp.sqrt(ratio(jnp.full_like(spans, 8 * math.log(max(shares.size, 2))), spans))
+        usual = math.sqrt(8 * math.log(max(shares.size, 2))) * ratio(unit, spans)
         rate = jnp.where(bends > 0, ratio(-jnp.dot(gradient, way), bends), usual)
         weights = shares * jnp.exp(-jnp.clip(rate * above, -_MOST, _MOST))
         spent = cost(gradient_calls=2, finite=jnp.isfinite(gradient).all())
@@ -100,7 +102,8 @@ def groups_of(domain: AbstractDomain) -> _Groups:
     if isinstance(domain, ProbabilitySimplex):
         return _Groups(jnp.zeros(domain.shape, int), domain.total, 1)
     if isinstance(domain, PartitionMatroid) and (tree.is_traced(domain.ranks) or np.all(np.asarray(domain.ranks) == 1)):
-        return _Groups(domain.labels, jnp.ones(()), domain.ranks.size)
+        total = jnp.where((domain.ranks == 1).all(), 1.0, jnp.nan)  # inside jit, other ranks show in a decision of NaN
+        return _Groups(domain.labels, total, domain.ranks.size)
     other = " with other ranks" if isinstance(domain, PartitionMatroid) else ""
     raise LearnerError(
         "EntropicNewton plays on a ProbabilitySimplex or a PartitionMatroid with ranks of 1, got "
