@@ -101,7 +101,7 @@ def pytest_runtest_teardown(item, nextitem):
     After the last test of a file, if it can be: some programs that a file keeps for its tests cannot be called again.
     """
     is_last = nextitem is None or nextitem.path != item.path
+    most = MOST_MAPPINGS if is_last else MOST_MAPPINGS_IN_A_FILE
     mappings = Path("/proc/self/maps")
-    if (is_last or next(tests_run) % 20 == 0) and mappings.exists():
-        if mappings.read_text().count("\n") > (MOST_MAPPINGS if is_last else MOST_MAPPINGS_IN_A_FILE):
-            jax.clear_caches()
+    if (is_last or next(tests_run) % 20 == 0) and mappings.exists() and mappings.read_text().count("\n") > most:
+        jax.clear_caches()
