@@ -1,7 +1,8 @@
 """Stocks of the New York Stock Exchange, 1962 to 1984, with volatility of at most 0.9% a day.
 
-Auto, with nothing tuned, against exponentiated gradient (EG), equal shares, and the best constant shares that keep the
-limit, which are known only afterwards and certified. All pay 10 basis points on what they trade. EG knows of no limit.
+AutoGrowth, with nothing tuned, against exponentiated gradient (EG), equal shares, and the best constant shares that
+keep the limit, which are known only afterwards and certified. All pay 10 basis points on what they trade. EG knows of
+no limit. AutoGrowth saves fees: it trades only what leaves a band around its target.
 
 Run it: `python examples/real_portfolio.py [days]`, after `cocoax data fetch nyse_o`; without these data, prices are
 simulated. It prints wealth and volatility, and writes out/real_portfolio.png.
@@ -32,10 +33,10 @@ def main(rounds=5650, out="out"):
         print("the data are not here (cocoax data fetch nyse_o): prices are simulated")
     growth = growth_factors("nyse_o")[:rounds] if is_real else simulated(rounds)
     instance = cx.problems.real.portfolio(data=growth, volatility=LIMIT)
-    game = cx.play(instance.problem, cx.learners.Auto(), instance.recorded, key=jax.random.key(0))
+    game = cx.play(instance.problem, cx.learners.AutoGrowth(), instance.recorded, key=jax.random.key(0))
     best = cx.hindsight(instance.problem, instance.recorded, tol=1e-3, progress=False)
     paths = {
-        "Auto, within the limit": (game.loss, game.constraint),
+        "AutoGrowth, within the limit": (game.loss, game.constraint),
         "EG, no limit": (instance.baseline("EG").loss, instance.baseline("EG").constraint),
         "equal shares": (instance.baseline("uniform").loss, instance.baseline("uniform").constraint),
         "best constant shares within the limit": (best.loss, best.constraint),

@@ -164,3 +164,9 @@ def test_a_constraint_that_no_decision_meets_points_to_its_proof():
     with pytest.raises(cx.InfeasibleError):
         cx.hindsight(problem, rounds)
     assert "still growing" not in str(played(0.9)[2])
+
+
+def test_games_without_constraints_print_too():
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: jnp.vdot(r, x))
+    rounds = np.tile(ROUNDS, (2, 1))  # 24: long enough to ask whether a violation grows
+    assert str(cx.play(problem, cx.learners.Stay(), rounds, key=jax.random.key(0))).startswith("Game of 24 rounds")

@@ -146,3 +146,9 @@ def test_a_budget_is_kept():
 def test_other_problems_are_refused(make, sentence):
     with pytest.raises(cx.errors.LearnerError, match=sentence):
         cx.play(make(), LEARNER, {"cost": jnp.ones((3, 3))}, key=KEY)
+
+
+def test_without_predict_a_forecast_must_show_what_the_loss_reads():
+    problem = cx.Problem(SETS["ball"], lambda x, r: jnp.vdot(r["cost"], x), request="forecast")
+    with pytest.raises(cx.errors.LearnerError, match=r"more than the request shows .*; give predict="):
+        cx.play(problem, cx.learners.Hinted(), {"cost": jnp.ones((3, 3)), "forecast": jnp.ones((3, 3))}, key=KEY)

@@ -19,7 +19,7 @@ from ..primal.base import cost
 from ..primal.bet import Bet
 from ..primal.hedge import Hedge
 from .base import AbstractLearner, first_decision, gradient_norms, outcome, point_played
-from .pricing import prediction
+from .pricing import asking_for_prediction, prediction
 
 
 class _State(eqx.Module):
@@ -142,7 +142,8 @@ class Hinted(AbstractLearner):
 
     def _hint(self, problem, point, request, weights: Weights) -> Point:
         expected = request if self.predict is None else self.predict(request)
-        return problem.linearize(point, expected)[2](weights.loss, weights.constraint)
+        with asking_for_prediction(problem, self.predict):
+            return problem.linearize(point, expected)[2](weights.loss, weights.constraint)
 
 
 def _mixed(state: _State, without: Point, looking: Point) -> Point:

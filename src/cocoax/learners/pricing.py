@@ -1,6 +1,7 @@
 """Learners that answer requests: the best answer where constraints have a price, and the price is what they learn."""
 
 import abc
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -58,15 +59,8 @@ class AbstractPricing(AbstractLearner):
     def answer(self, problem: Problem, state: PricingState, expected: Round) -> Answer:
         """The best answer at the current prices."""
         prices = self.multiplier(state.prices)
-        try:
+        with asking_for_prediction(problem, self.predict):
             return best_answer(problem, expected, prices, start=state.start)
-        except (KeyError, ProblemError) as error:
-            if isinstance(problem.request, tuple) and self.predict is None:
-                raise LearnerError(
-                    f"the loss or the constraint needs more than the request shows ({error}); give predict=, a "
-                    "function of the request that returns the round that is expected"
-                ) from None
-            raise
 
     def expected(self, request: Round) -> Round:
         """The round that is expected."""
@@ -103,6 +97,20 @@ class AbstractPricing(AbstractLearner):
         self, problem: Problem, state: PricingState, expected: Round, played: Point, loss: Any, values: Any
     ) -> Any:
         """What the next price is learned from, after a round in which the constraints came to `values`."""
+
+
+@contextlib.contextmanager
+def asking_for_prediction(problem: Problem, predict: Callable | None):
+    """Says what to give where a request alone does not show enough of the round."""
+    try:
+        yield
+    except (KeyError, ProblemError) as error:
+        if isinstance(problem.request, tuple) and predict is None:
+            raise LearnerError(
+                f"the loss or the constraint needs more than the request shows ({error}); give predict=, a function of "
+                "the request that returns the round that is expected"
+            ) from None
+        raise
 
 
 def prediction(predict) -> Callable | None:

@@ -20,6 +20,13 @@ SQUARE = {
 }
 
 
+RATED = {"user": ["ann", "bob"], "item": [7, 7], "rating": [4, 5]}
+
+
+def changed(tables, table, column, values):
+    return tables | {table: tables[table] | {column: np.array(values)}}
+
+
 def group_of_people(count=300):
     group = (RNG.random(count) < 0.4).astype(float)
     features = np.stack([np.ones(count), RNG.normal(size=count) + 1.5 * group, RNG.normal(size=count)], 1)
@@ -171,14 +178,43 @@ def test_bad_arguments_are_refused():
     for make, said in (
         (lambda: real.portfolio(data="dax"), "data must be 'nyse_o' or 'sp500', or growth factors, got 'dax'"),
         (lambda: real.portfolio(data=-GROWTH), "growth factors must be positive"),
+        (lambda: real.portfolio(data=[[1.0, np.nan]]), "row 0, column 1 has nan; fill gaps, or leave out that asset"),
+        (lambda: real.portfolio(data=[["2020-01-02", 1.01]]), "a table of numbers; leave out dates, names and other"),
+        (lambda: real.portfolio(data=np.ones((0, 3))), r"shape \(days, assets\), at least \(1, 1\), got \(0, 3\)"),
+        (
+            lambda: real.portfolio(data=100 * GROWTH),
+            r"near 1, but column \d has the median 100.*; of prices give prices\[1:\]",
+        ),
         (lambda: real.portfolio(data=GROWTH, volatility=0.0), "volatility must be positive, got 0.0"),
+        (lambda: real.portfolio(data=GROWTH, cvar="2%"), "cvar must be a number, got '2%'"),
         (lambda: real.telecom(data="x"), "data must be 'abilene' or 'germany50'"),
         (lambda: real.telecom(data=SQUARE, hours=0), "telecom needs hours >= 1"),
         (lambda: real.telecom(data=SQUARE, budget=0.0), "a budget > 0, got 2000, 4, 0.0"),
+        (lambda: real.telecom(data=SQUARE, hours=2.5), "hours must be a whole number, got 2.5"),
+        (
+            lambda: real.telecom(data={"links": SQUARE["links"]}),
+            "needs a table 'demands' with the columns source, targ",
+        ),
+        (lambda: real.telecom(data=changed(SQUARE, "links", "length", [1, np.nan, 1, 1])), "each length in links must"),
+        (
+            lambda: real.telecom(data=changed(SQUARE, "demands", "source", ["a", "b"])),
+            "demands source must be a number",
+        ),
+        (lambda: real.telecom(data=changed(SQUARE, "demands", "source", [-1, 0])), "nodes are whole numbers from 0 on"),
         (lambda: real.traffic(days=0), "traffic needs days and routes from 1 on"),
         (lambda: real.ev_charging(budget=0), "budget must be positive, got 0"),
         (lambda: real.fair_classification(data="x"), "data must be 'adult' or 'arrests', or People"),
         (lambda: real.fair_classification(data=group_of_people(), batch=0), "batch must lie between 1 and 300"),
+        (lambda: real.fair_classification(data={"label": [1]}), "or People, got dict"),
+        (
+            lambda: real.fair_classification(data=people.People(np.ones((2, 1)), [0, 1], [0, 1])),
+            "label must be -1 or 1",
+        ),
+        (lambda: real.fair_classification(data=people.People(np.ones((2, 1)), [1], [0, 1])), "must have shapes"),
+        (lambda: real.ratings(table=RATED | {"rating": [4, np.nan]}), "row 1 has nan; leave out such rows"),
+        (lambda: real.ratings(table=RATED | {"rating": [80, 90]}), "1 to 5, but their mean is 85; rescale them"),
+        (lambda: real.ratings(table=RATED | {"rating": ["good", "bad"]}), "rating must be a number"),
+        (lambda: real.ratings(table=RATED, limit="0.3"), "limit must be a number, got '0.3'"),
     ):
         with pytest.raises(ProblemError, match=said):
             make()

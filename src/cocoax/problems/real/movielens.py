@@ -74,7 +74,7 @@ def ratings(
     (50, True)
     """
     size = check.whole(batch, "batch", ProblemError, low=1)
-    if limit is not None and not np.isfinite(limit):
+    if limit is not None and not np.isfinite(check.scalar(limit, "limit", ProblemError)):
         raise ProblemError(f"limit must be a number of stars, or None, got {limit}")
     columns = _columns(load("ml-100k")["ratings"] if table is None else table)
     users, items = (_as_they_come(columns[name]) for name in ("user", "item"))
@@ -126,6 +126,15 @@ def _columns(table) -> dict[str, np.ndarray]:
     columns = {name: np.asarray(table[name]) for name in ("user", "item", "rating")}
     if len({column.shape for column in columns.values()}) > 1 or not columns["user"].size:
         raise ProblemError("the columns user, item and rating must have one length, at least 1")
+    columns["rating"] = check.real(columns["rating"], "rating", ProblemError)
+    if not np.isfinite(columns["rating"]).all():
+        row = np.flatnonzero(~np.isfinite(columns["rating"]))[0]
+        raise ProblemError(f"ratings must be finite, but row {row} has {columns['rating'][row]:g}; leave out such rows")
+    usual = columns["rating"].mean()
+    if not _LOWEST <= usual <= _HIGHEST:
+        raise ProblemError(
+            f"ratings are in stars, {_LOWEST:g} to {_HIGHEST:g}, but their mean is {usual:g}; rescale them"
+        )
     return columns
 
 

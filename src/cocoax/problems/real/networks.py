@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from ...core import check
 from ...core.facts import ProblemFacts, with_facts
 from ...data.stored import load
 from ...errors import ProblemError
@@ -17,6 +18,7 @@ from .routes import both_ways, candidate_routes
 BUDGETS = {"abilene": 0.85, "germany50": 0.8}
 """Budgets that bind: parts of the load of the busiest link, where all traffic takes the shortest path."""
 
+_COLUMNS = {"links": ("source", "target", "length"), "demands": ("source", "target", "amount")}
 _BUDGET = 0.9  # for tables of the user's own
 _DAY = 24
 _SWING = 0.4  # of the traffic over the day, around its mean
@@ -71,9 +73,10 @@ def telecom(
         raise ProblemError(f"data must be {' or '.join(map(repr, BUDGETS))}, or tables like theirs, got {data!r}")
     if budget is None:
         budget = BUDGETS[data] if isinstance(data, str) else _BUDGET
-    if hours < 1 or paths < 1 or not budget > 0:
+    hours, paths = check.whole(hours, "hours", ProblemError), check.whole(paths, "paths", ProblemError)
+    if hours < 1 or paths < 1 or not check.scalar(budget, "budget", ProblemError) > 0:
         raise ProblemError(f"telecom needs hours >= 1, paths >= 1 and a budget > 0, got {hours}, {paths}, {budget}")
-    tables = load(data, folder) if isinstance(data, str) else data
+    tables = load(data, folder) if isinstance(data, str) else _own_tables(data)
     routes = candidate_routes(*both_ways(tables["links"]), tables["demands"], paths)
     usual = routes.amount / routes.amount.sum()
     loads = routes.uses @ (usual[routes.owner] * routes.shortest)
@@ -90,3 +93,23 @@ def telecom(
     rounds = {"demand": wave[:, None] * noise * usual}
     baselines = {"shortest path": always(routes.shortest), "ECMP": always(routes.equal_cost)}
     return RealInstance(problem, rounds, **baselines)
+
+
+def _own_tables(data: Any) -> dict[str, dict[str, np.ndarray]]:
+    """The user's own tables, or one sentence that says what is wrong with them."""
+    tables: dict[str, dict[str, np.ndarray]] = {}
+    for table, names in _COLUMNS.items():
+        try:
+            tables[table] = {name: check.real(data[table][name], f"{table} {name}", ProblemError) for name in names}
+        except (KeyError, IndexError, TypeError):
+            raise ProblemError(f"telecom needs a table {table!r} with the columns {', '.join(names)}") from None
+        first, second, size = tables[table].values()
+        if {first.shape, second.shape} != {size.shape} or size.ndim != 1 or not size.size:
+            raise ProblemError(f"the columns of {table} must have one length, at least 1")
+        if not (np.isfinite(size).all() and (size > 0).all()):
+            raise ProblemError(f"each {names[2]} in {table} must be positive and finite")
+        for name in names[:2]:
+            if not (np.mod(tables[table][name], 1) == 0).all() or tables[table][name].min() < 0:
+                raise ProblemError(f"nodes are whole numbers from 0 on; number them in {table}, {name}")
+            tables[table][name] = tables[table][name].astype(int)
+    return tables

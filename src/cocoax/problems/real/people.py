@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...core import check
 from ...core.facts import ProblemFacts, with_facts
 from ...data.stored import load
 from ...domains import L2Ball
@@ -78,7 +79,8 @@ def fair_classification(
     """
     if isinstance(data, str) and data not in _TABLES:
         raise ProblemError(f"data must be {' or '.join(map(repr, _TABLES))}, or People, got {data!r}")
-    people = _TABLES[data](folder) if isinstance(data, str) else data
+    people = _TABLES[data](folder) if isinstance(data, str) else _own_people(data)
+    batch, limit = check.whole(batch, "batch", ProblemError), check.scalar(limit, "limit", ProblemError)
     count = len(people.label) // batch if batch > 0 else 0
     if count < 1 or not limit > 0:
         raise ProblemError(
@@ -120,6 +122,26 @@ def logistic_regression(problem: Problem, rounds: Round) -> Float[Array, "rounds
 
     start = problem.domain.start()
     return jax.lax.scan(one_round, (start, jnp.zeros_like(start)), rounds)[1]
+
+
+def _own_people(data) -> People:
+    """The user's own `People`, or one sentence that says what is wrong with them."""
+    check.instance(data, People, ProblemError, f"data must be {' or '.join(map(repr, _TABLES))}, or People")
+    features, label, group = (
+        check.real(getattr(data, name), name, ProblemError) for name in ("features", "label", "group")
+    )
+    shapes = features.shape, label.shape, group.shape
+    if features.ndim != 2 or {shapes[1], shapes[2]} != {features.shape[:1]}:
+        raise ProblemError(
+            f"features, label and group must have shapes (people, d), (people,), (people,), got {shapes}"
+        )
+    if not np.isfinite(features).all():
+        raise ProblemError("features must be finite; fill gaps, or leave out these people")
+    for name, values, known in (("label", label, (-1, 1)), ("group", group, (0, 1))):
+        other = values[~np.isin(values, known)]
+        if other.size:
+            raise ProblemError(f"each {name} must be {known[0]} or {known[1]}, got {other[0]:g}")
+    return People(features, label, group)
 
 
 def _constant(problem, rounds):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...comparators.hindsight import hindsight
+from ...core import check
 from ...core.facts import ProblemFacts, with_facts
 from ...data.stored import load
 from ...domains import ProbabilitySimplex
@@ -78,8 +79,9 @@ def portfolio(
       $\tau$ its mean is at least the mean loss of the worst 5% of the days (Rockafellar, Uryasev, 2000).
     - `turnover` $\rho$: $\frac12|x - x_{t-1}|_1/\rho - 1$. It counts what is decided, fees what is traded.
 
-    `data` is "nyse_o", "sp500" (`cocoax data fetch` gets them), or your own growth factors, (days, assets). Baselines:
-    "uniform" (equal shares), "EG" (Helmbold et al., 1998, step 0.05), "best constant" (rebalanced; chosen afterwards).
+    `data` is "nyse_o", "sp500" (`cocoax data fetch` gets them), or your own growth factors, (days, assets): of
+    prices, `prices[1:] / prices[:-1]`. Baselines: "uniform" (equal shares), "EG" (Helmbold et al., 1998, step 0.05),
+    "best constant" (rebalanced; chosen afterwards).
 
     >>> import numpy as np
     >>> growth = np.exp(0.01 * np.random.default_rng(0).normal(size=(50, 4)))
@@ -89,12 +91,11 @@ def portfolio(
     """
     if isinstance(data, str) and data not in LIMITS:
         raise ProblemError(f"data must be {' or '.join(map(repr, LIMITS))}, or growth factors, got {data!r}")
-    growth = growth_factors(data, folder) if isinstance(data, str) else np.asarray(data, float)
-    if growth.ndim != 2 or not (np.isfinite(growth).all() and (growth > 0).all()):
-        raise ProblemError(f"growth factors must be positive, of shape (days, assets), got shape {growth.shape}")
+    growth = growth_factors(data, folder) if isinstance(data, str) else _own_factors(data)
     given = {"volatility": volatility, "cvar": cvar, "turnover": turnover}
     for name, limit in {"fee": fee, **given}.items():
-        if not (limit is None or limit > 0 or (name == "fee" and limit == 0)):
+        size = 1.0 if limit is None else check.scalar(limit, name, ProblemError)
+        if not (size > 0 or (name == "fee" and size == 0)):
             raise ProblemError(f"{name} must be positive, got {limit}")
     limits = _Limits(**{name: None if limit is None else jnp.asarray(limit, float) for name, limit in given.items()})
     called = {"volatility": "variance", "cvar": "cvar", "turnover": "turnover"}
@@ -111,6 +112,28 @@ def growth_factors(data: str, folder: Any = None) -> Float[np.ndarray, "days ass
     prices = load(data, folder)["prices"]
     table = np.stack([column for name, column in prices.items() if name != "Date"], 1)
     return table[1:] / table[:-1]
+
+
+def _own_factors(data: Any) -> Float[np.ndarray, "days assets"]:
+    """The user's own growth factors, or one sentence that says what is wrong with them."""
+    growth = np.asarray(data)
+    if not check.is_numeric(growth.dtype):
+        raise ProblemError("growth factors must be a table of numbers; leave out dates, names and other text")
+    if growth.ndim != 2 or not growth.size:
+        raise ProblemError(f"growth factors must have shape (days, assets), at least (1, 1), got {growth.shape}")
+    growth = growth.astype(float)
+    bad = np.argwhere(~(np.isfinite(growth) & (growth > 0)))
+    if bad.size:
+        day, asset = bad[0]
+        where = f"row {day}, column {asset} has {growth[day, asset]:g}"
+        raise ProblemError(f"growth factors must be positive, but {where}; fill gaps, or leave out that asset")
+    usual = np.median(growth, 0)
+    far = int(np.abs(np.log(usual)).argmax())
+    if not 0.5 < usual[far] < 2:
+        wanted = "growth factors are prices over those of the day before, near 1"
+        found = f"but column {far} has the median {usual[far]:g}"
+        raise ProblemError(f"{wanted}, {found}; of prices give prices[1:] / prices[:-1]")
+    return growth
 
 
 def conditional_value_at_risk(changes: Float[np.ndarray, " days"]) -> float:
