@@ -84,6 +84,8 @@ def test_a_start_outside_is_projected_or_refused():
         hindsight(cx.Problem(oracle, lambda x, r: r @ x), np.ones((3, 2)), start=np.zeros(2))
     with pytest.raises(cx.ProblemError, match="seconds must be positive"):
         hindsight(PROBLEM, rounds(), seconds=0)
+    with pytest.raises(cx.ProblemError, match="progress must be True or False, got 3"):
+        hindsight(PROBLEM, rounds(), progress=3)
 
 
 def test_the_clock_speaks_after_two_seconds_and_then_stops(capsys, monkeypatch):

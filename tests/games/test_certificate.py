@@ -230,6 +230,7 @@ def test_infeasible_budgets_are_proven():
     problem = cx.Problem(DOMAINS["simplex"], linear, impossible, constraints=2)
     certificate = cx.play(problem, TRACKED, DATA, key=KEY, certify=True).certificate()
     assert certificate.infeasible and certificate.regret == -np.inf
+    assert "no fixed decision meets the constraints; the multiplier proves it" in str(certificate)
     corners = np.eye(SIZE)
     for corner in corners:  # the constraints are linear, so corners tell all
         totals = np.sum(

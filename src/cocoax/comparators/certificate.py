@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import check, tree
+from ..core.summaries import Summary, is_known, number
 from ..domains.base import AbstractDomain
 from ..errors import ProblemError
 from ..problem.minorants import Minorants
@@ -37,8 +38,11 @@ class Certificate(eqx.Module):
     >>> costs = jnp.tile(jnp.array([1.0, 0.0]), (10, 1))
     >>> game = cx.play(problem, cx.learners.Stay(), costs, key=jax.random.key(0), certify=True)
     >>> certificate = game.certificate()  # half of the weight on what costs 1, for ten rounds
-    >>> round(float(certificate.regret), 6), round(float(certificate.mean), 6)
+    >>> round(float(certificate.regret), 4), round(float(certificate.mean), 4)
     (5.0, 0.5)
+    >>> print(certificate)
+    Certificate after 10 rounds
+      regret  at most 5, 0.5 a round
     """
 
     regret: np.ndarray
@@ -50,6 +54,16 @@ class Certificate(eqx.Module):
     def mean(self) -> np.ndarray:
         """The bound for each round."""
         return self.regret / np.maximum(self.rounds, 1)
+
+    def __repr__(self):
+        if not is_known(self.regret, self.multiplier, self.infeasible, self.rounds) or np.ndim(self.regret):
+            return eqx.tree_pformat(self)
+        bound = ("regret", f"at most {number(self.regret)}, {number(self.mean)} a round")
+        proof = ("infeasible", "no fixed decision meets the constraints; the multiplier proves it")
+        rows: list[tuple[str, str]] = [proof if self.infeasible else bound]
+        if np.size(self.multiplier):
+            rows.append(("multiplier", ", ".join(map(number, self.multiplier))))
+        return str(Summary(f"Certificate after {int(self.rounds):,} rounds", rows))
 
 
 def certificate(domain: AbstractDomain, minorants: Minorants, *, lmos: Any = 20) -> Certificate:

@@ -92,6 +92,7 @@ def hindsight(
         raise ProblemError(f"tol must be positive, got {tol}")
     if seconds is not None and not check.scalar(seconds, "seconds", ProblemError) > 0:
         raise ProblemError(f"seconds must be positive, got {seconds}")
+    check.flag(progress, "progress", ProblemError)
     limit = np.inf if seconds is None else float(seconds)
     if isinstance(rounds, Environment):
         rounds = _draw(problem, rounds, horizon, key)

@@ -59,7 +59,7 @@ def _still_growing(game: "Game") -> list[bool]:
         return [False] * violation.shape[-1]
     end, half = violation[..., -1, :], violation[..., (length + 1) // 2 - 1, :]
     grows = (half > 0) & (end > _NEARLY_LINEAR * half)
-    return grows.all(axis=tuple(range(grows.ndim - 1))).tolist()
+    return list(map(bool, np.atleast_1d(grows.all(axis=tuple(range(grows.ndim - 1))))))
 
 
 def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:

@@ -65,7 +65,8 @@ class Reporter:
 
     def _so_far(self):
         elapsed = max(time.monotonic() - self.began, 1e-9)
-        return f"{self.batches} batches, {self.played / elapsed:.3g} games a second, {self._left(elapsed)}"
+        batches = "1 batch" if self.batches == 1 else f"{self.batches} batches"
+        return f"{batches}, {self.played / elapsed:.3g} games a second, {self._left(elapsed)}"
 
     def _left(self, elapsed):
         if not self.done:
