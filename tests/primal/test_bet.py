@@ -18,6 +18,7 @@ GAINS = {
     "better, then far worse": np.where(T < 500, 1.0, -1.0),
     "waves": np.sign(np.sin(T / 50)) + 0.02,
     "scales that grow": RNG.normal(size=ROUNDS) * 10.0 ** (T / 1000) + 0.1,
+    "better by little, then worse by much": np.where(T < 2500, np.where(T % 2, -0.9, 1.1), -3.0),
     "heavy tails": RNG.standard_t(1.5, ROUNDS),
 }
 
@@ -70,3 +71,20 @@ def test_the_unit_of_losses_does_not_matter_and_a_clear_winner_gets_all():
     np.testing.assert_array_equal(shares, against(gains, 2.0**30)[0])
     assert shares[-500:].min() > 0.5
     assert against(np.ones(ROUNDS))[0][30] == 1
+
+
+@pytest.mark.parametrize("kind", ["better, then far worse", "better by little, then worse by much", "heavy tails"])
+def test_shares_are_those_of_the_formula(kind):
+    """Written again, product by product: what a share that was cut to 1 gains is not counted, nor more than a unit."""
+    rates, prior = 2.0 ** -np.arange(1, 13), 13 / 12 / np.arange(1, 13) / np.arange(2, 14)
+    products, scale, expected = np.ones(12), 0.0, []
+    for gain in GAINS[kind]:
+        share = 0.25 * prior @ (rates * products)
+        expected.append(min(share, 1))
+        if abs(gain) > scale:
+            unit, scale = scale / (2 * abs(gain)), 2 * abs(gain)
+            taken = unit * products
+            products = 1 + taken / max(1, 0.25 * prior @ taken)
+        elif share <= 1 or gain <= 0:
+            products = products * (1 + rates * gain / scale)
+    np.testing.assert_allclose(against(GAINS[kind])[0], expected, rtol=1e-9)

@@ -38,15 +38,19 @@ def test_the_equilibrium_is_found_from_any_start(start):
     assert float(game.loss[-1]) <= best.lower_bound / 60 * (1 + 1e-4)
 
 
-def test_units_do_not_matter_and_a_step_is_that_of_the_formula():
-    rounds = jnp.tile(jnp.array([1.0, 1.5, 2.0]), (5, 1))
-    first, other = (played(cx.Problem(TWO, delays(unit)), rounds).decisions for unit in (1.0, 2.0**20))
+@pytest.mark.parametrize("start", [None, [0.99, 0.01, 0.01, 0.01, 0.98]], ids=["equal", "near a vertex"])
+def test_units_do_not_matter_and_a_step_is_that_of_the_formula(start):
+    """Near a vertex the step is so long that logarithms change by 3, and no more."""
+    rounds, start = jnp.tile(jnp.array([1.0, 1.5, 2.0]), (5, 1)), None if start is None else jnp.asarray(start)
+    units = (1.0, 2.0**20)
+    first, other = (played(cx.Problem(TWO, delays(unit)), rounds, start=start).decisions for unit in units)
     np.testing.assert_allclose(first, other, rtol=1e-9)
     x, labels = np.asarray(first[0]), np.array([0, 0, 1, 1, 1])
     gradient = np.asarray(jax.grad(delays())(first[0], rounds[0]))
     above = gradient - np.bincount(labels, x * gradient)[labels]
     way = -x * above
     rate = -gradient @ way / (way @ np.asarray(jax.hessian(delays())(first[0], rounds[0])) @ way)
+    assert (np.abs(rate * above).max() > 3) == (start is not None)
     weights = x * np.exp(-np.clip(rate * above, -3, 3))
     np.testing.assert_allclose(first[1], weights / np.bincount(labels, weights)[labels], rtol=1e-9)
 

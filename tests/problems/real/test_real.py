@@ -139,6 +139,7 @@ def test_successive_averages_come_to_the_equilibrium_as_a_solver_finds_it():
     assert (excess > -1e-9 * best.value).all()
     days = np.arange(1, 401)
     assert (excess[9:] * days[9:] <= 10 * excess[9] * (1 + np.log(days[9:] / 10))).all()
+    assert came_to.loss[59] < 1.2 * roads.PUBLISHED < 0.5 * came_to.loss[0]  # with three routes instead of all
 
 
 def test_greenest_hours_emit_the_least_as_forecast():
@@ -155,7 +156,7 @@ def test_charging_keeps_its_budget_and_is_ahead_of_mixing_the_baselines():
     game = cx.play(instance.problem, learner, instance.recorded, key=jax.random.key(0))
     assert np.asarray(game.constraint).mean() < 0.03
     mixed = instance.baseline("mixed")  # chosen afterwards, and uses the whole budget
-    assert np.asarray(game.loss).sum() < mixed.value
+    assert np.asarray(game.loss).sum() < 0.97 * mixed.value  # measured: 0.88
 
 
 def test_true_rates_are_those_of_what_was_predicted():
