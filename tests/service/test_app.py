@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import cocoax as cx
 from cocoax.errors import StorageError
 from cocoax.service.batching import Batcher, Call
+from cocoax.service.metrics import Metrics
 
 JSON = {"content-type": "application/json"}
 NAMES = [f"campaign {i}" for i in range(5)]
@@ -385,6 +386,25 @@ def test_metrics_say_what_the_fleet_says(known):
     assert figures["cocoax_refused_total", "422"] == figures["cocoax_requests_total", "decide", "422"] == 1
     assert figures["cocoax_served_total", "decide"] == 2
     assert figures["cocoax_request_seconds_count", "decide"] == 2
+
+
+class Many:
+    """Looks like a fleet of 1,200 campaigns."""
+
+    names = tuple(f"c{i}" for i in range(1200))
+
+    def summary(self, name=None):
+        whole = {"campaigns": len(self.names), "rounds": 0, "loss": 0.0, "alarms": 0}
+        return whole if name is None else {"campaign": name, "violation": {"g": 1.0}}
+
+    def regret_bounds(self, names):
+        raise cx.SessionError("not certified")
+
+
+def test_metrics_have_figures_of_a_thousand_campaigns_at_most():
+    families = text_string_to_metric_families(Metrics(Many(), lambda: 0).text("C").decode())
+    found = {family.name: family.samples for family in families}
+    assert found["cocoax_campaigns"][0].value == 1200 and len(found["cocoax_campaign_violation"]) == 1000
 
 
 def test_a_path_that_is_a_star_is_refused_as_others_are(known):

@@ -16,6 +16,7 @@ _PATHS = {"decide", "observe", "skip", "end", "summary", "history", "campaigns",
 _PATHS |= {"metrics", "health", "ready", "begin", "change"}
 _SECONDS = 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
 _PART = 1024  # campaigns in one call
+_SHOWN = 1000  # campaigns with figures of their own
 _BOUNDS = 30  # seconds between two computations of the regret bounds
 _TOTALS = {
     "violation": "Sum of the constraint's values, over the rounds of all campaigns: spending minus plan",
@@ -117,7 +118,7 @@ class _OfFleet(Collector):
 class _OfCampaigns(Collector):
     def __init__(self, fleet: Any, search: str):
         names = [name for name in fleet.names if search in name.lower()]
-        self._fleet, self._names = fleet, names[:_PART]
+        self._fleet, self._names = fleet, names[:_SHOWN]
 
     def describe(self):
         return []
