@@ -8,13 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import check
+from ..core import check, tree
 from ..domains.base import AbstractDomain, Point
 from ..errors import DomainError, ProblemError, SessionError, SessionWarning
 from ..games.state import begin, checked_start, checked_state
 from ..learners.base import Horizon
 from ..problem.rounds import as_rounds, number_of_rounds
 from . import packing
+from .schema import RoundSchema
 
 LONGEST_NAME = 200  # of a ticket or a campaign, in characters
 
@@ -121,19 +122,25 @@ def checked_labels(labels: Any, count: int) -> list:
 OUTSIDE = 1e-4  # of the size of the set, as for a start
 
 
-def warn_if_outside(domain: AbstractDomain, played: Point):
-    """Warn if what was played is not in the set: it happened, so it counts, but no guarantee covers it."""
+def as_decision(played: Any, like: Point, domain: AbstractDomain) -> Point:
+    """What was played, in the form of a decision. Outside the set it counts, since it happened, with a warning."""
+    if tree.has_element(like):
+        raise SessionError("a session with factored matrices takes no played=; play the decision itself")
+    like = to_numpy(like)
+    point = RoundSchema.of(like, "played").cast(played, "played")
+    point = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
     try:
-        inside = bool(_contains(domain, played))
+        inside = bool(_contains(domain, point))
     except DomainError:  # a domain need not be able to tell
-        return
+        inside = True
     if not inside:
         warnings.warn(
             "played= is not a point of the domain: the round counts, but no guarantee covers it; give what was really "
             "played, in the units of a decision, or make the domain larger",
             SessionWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
+    return point
 
 
 @jax.jit

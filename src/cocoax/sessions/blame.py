@@ -1,5 +1,6 @@
 """Why a round cannot be learned from, in one sentence."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import tree
-from ..errors import SessionError
+from ..errors import CocoaxError, ProblemError, SessionError
 from ..learners.base import Outcome
 from ..problem.problem import Problem, Round
 
@@ -28,7 +29,14 @@ def not_finite(problem: Problem, outcome: Outcome, round: Round) -> str:
     return f"a gradient, or the decision that it leads to, is not finite in this round; {_ADVICE}"
 
 
-def users_error(failure: str, error: Any, advice: str = _ADVICE) -> SessionError:
-    """The error of a user's function as one sentence."""
-    first = f"{type(error).__name__}: {error}".split("\n")[0]
-    return SessionError(f"{failure} ({first}); {advice}")
+def of_users(call: Callable[[], Any], failure: str, advice: str = _ADVICE) -> Any:
+    """Call users' functions; their errors become one sentence."""
+    try:
+        return call()
+    except ProblemError as error:  # a whole sentence already
+        raise SessionError(str(error)) from error
+    except CocoaxError:
+        raise
+    except Exception as error:  # of any kind: users write the loss
+        first = f"{type(error).__name__}: {error}".split("\n")[0]
+        raise SessionError(f"{failure} ({first}); {advice}") from error

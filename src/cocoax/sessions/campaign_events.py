@@ -7,8 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import CocoaxError, ProblemError, SessionError
-from . import blame
 from .arguments import LONGEST_NAME
 from .slots import LONGEST_TICKET
 from .storage.database import Damaged
@@ -48,18 +46,6 @@ def names_and_rows(event: Event, budgets: int = 0) -> list:
     if not all(np.isfinite(table).all() and (table >= 0).all() for table in tables):
         raise Damaged("the budgets of campaigns")
     return [names, rows, *tables]
-
-
-def of_users(call, failure):
-    """Call users' functions; their errors become one sentence."""
-    try:
-        return call()
-    except ProblemError as error:  # a whole sentence already
-        raise SessionError(str(error)) from error
-    except CocoaxError:
-        raise
-    except Exception as error:  # of any kind: users write the loss
-        raise blame.users_error(failure, error) from error
 
 
 def row_of(tree: Any, place: int) -> Any:

@@ -18,7 +18,6 @@ from .campaign_events import (
     MOST_ROWS,
     halves,
     names_and_rows,
-    of_users,
     rows_and_data,
 )
 from .fleet_totals import FleetTotals
@@ -80,7 +79,7 @@ class Campaigns:
 
     def compile(self, like: Any):
         """Compile the programs for rounds like this one; nothing changes."""
-        of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
+        blame.of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
 
     def begin_event(self, names: list[str], budgets: np.ndarray | None = None) -> Event:
         """The event of campaigns that begin, in rows that ended or new ones; with budgets of their own, or without."""

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import CocoaxError, ProblemError, SessionError
+from ..errors import SessionError
 from ..learners.base import Outcome
 from . import blame, outcomes, packing
 from .outcomes import LONGEST_REMARKS, Remarks
@@ -82,14 +82,11 @@ class LearnerCopies:
         return Event(DECIDED, name, data, None, mark)
 
     def _decision_for(self, which, request):
-        try:
-            decision = self._decide(self._constants, self._with_reservations(which), request)
-        except ProblemError as error:  # a whole sentence already
-            raise SessionError(str(error)) from error
-        except CocoaxError:
-            raise
-        except Exception as error:  # of any kind: users write the loss
-            raise blame.users_error("no decision can be taken for this request", error, "correct it") from error
+        decision = blame.of_users(
+            lambda: self._decide(self._constants, self._with_reservations(which), request),
+            "no decision can be taken for this request",
+            "correct it",
+        )
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(decision)):
             raise SessionError("the decision for this request is not finite, although its data are; correct it")
         return decision
@@ -131,14 +128,10 @@ class LearnerCopies:
             ticket = self.tickets[name]
             if self.problem.has_requests or ticket.version != self.versions[which]:
                 played = ticket.decision  # the state does not hold it, or learned from other rounds since then
-        try:
-            state, decision, numbers = self._step(self._constants, self.states[which], round, played)
-        except ProblemError as error:  # a whole sentence already
-            raise SessionError(str(error)) from error
-        except CocoaxError:
-            raise
-        except Exception as error:  # of any kind: users write the loss
-            raise blame.users_error("the loss or a constraint failed on this round", error) from error
+        state, decision, numbers = blame.of_users(
+            lambda: self._step(self._constants, self.states[which], round, played),
+            "the loss or a constraint failed on this round",
+        )
         numbers = np.asarray(numbers).astype(np.float64)
         outcome = outcomes.unpacked(numbers, self.constraints)
         if not outcome.finite:

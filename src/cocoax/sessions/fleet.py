@@ -192,10 +192,6 @@ class Fleet(FleetViews):
             listed = checked_tickets(tickets, len(names), needed=bool(campaigns.pending))
             labels = checked_labels(labels, len(names))
             self._durable.check_usable()
-            if at is not None and campaigns.pending:
-                raise SessionError(
-                    "at= counts rounds that come in order; with pending=, tickets= make a call repeatable"
-                )
             if campaigns.pending:
                 rows = self._known(names)
             else:

@@ -32,6 +32,8 @@ def observed(
     keep_decisions: bool,
 ) -> tuple[Turn, RoundSchema | None, np.ndarray]:
     """(the turn, which has events if a round is new; the schema of rounds; all outcomes, packed)."""
+    if at is not None and campaigns.pending:
+        raise SessionError("at= counts rounds that come in order; with pending=, tickets= make a call repeatable")
     unique, parts = waves(rows)
     turn, numbers = Turn(campaigns, unique), np.empty((len(names), outcomes.width(campaigns.constraints)))
     counts = None if at is None else _counts(at, len(names))

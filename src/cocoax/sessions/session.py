@@ -16,6 +16,7 @@ from ..learners.base import AbstractLearner, Outcome
 from ..problem.problem import Problem, Round
 from . import packing, tickets
 from .arguments import (
+    as_decision,
     as_file,
     checked_label,
     checked_labels,
@@ -23,7 +24,6 @@ from .arguments import (
     late_settings_of,
     list_of_rounds,
     to_numpy,
-    warn_if_outside,
 )
 from .copies import LearnerCopies
 from .durable import DurableState
@@ -201,7 +201,7 @@ class Session(SessionViews):
             tickets.check_pending(self._durable, copies, ticket)
             ticket = OPEN if OPEN in copies.tickets else ticket
             schema, round = whole_round(copies, schema, ticket, round, name.format(number))
-            played = None if played is None else self._as_decision(played)
+            played = None if played is None else as_decision(played, copies.decisions[0], copies.problem.domain)
             outcome, outcome_data = copies.observe(ticket, round, played, label, self._keeps_decisions)
             round_data = packing.pack(round) if self._stores_rounds else None
             played_data = packing.pack(played) if self._stores_rounds and played is not None else None
@@ -221,15 +221,6 @@ class Session(SessionViews):
                 tickets.check_pending(self._durable, self._copies, ticket)
             copies = self._copies.copy()
             self._durable.commit(copies, [copies.skip(ticket)])
-
-    def _as_decision(self, played):
-        if tree.has_element(self._copies.decisions[0]):
-            raise SessionError("a session with factored matrices takes no played=; play the decision itself")
-        like = to_numpy(self._copies.decisions[0])
-        point = RoundSchema.of(like, "played").cast(played, "played")
-        point = jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(point))
-        warn_if_outside(self._copies.problem.domain, point)
-        return point
 
     def forget(self, *, history: bool = False) -> None:
         """Drop the data of all rounds so far, after a snapshot, and free their space; their outcomes stay in `history`.

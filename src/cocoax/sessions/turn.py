@@ -7,7 +7,8 @@ import numpy as np
 
 from ..errors import SessionError
 from . import outcomes, packing, slots
-from .campaign_events import CHANGED, NotFiniteError, of_users, row_of
+from .blame import of_users
+from .campaign_events import CHANGED, NotFiniteError, row_of
 from .outcomes import Remarks
 from .rows import Picked
 from .storage.database import checksum
