@@ -77,20 +77,17 @@ class Batch:
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
         self._certify = certify and not tree.has_element(self._problems[0].domain.start())
 
-    def play(self, learner: AbstractLearner, horizon: int) -> Played:
-        """Each game as `play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
-        return self.play_together(learner, [horizon])[0]
-
-    def play_together(
+    def play(
         self, learner: AbstractLearner, horizons: list[int], device_lock: Callable[[], Any] = contextlib.nullcontext
     ) -> list[Played]:
-        """The same for several horizons of one capacity, when it is this process's turn."""
+        """Each game as `cx.play` would play it with `Horizon(horizon, capacity_of(horizon))`, for horizons of one
+        capacity, when it is this process's turn."""
         self._check(learner)
         parts = [_call(learner, part, horizons, self._certify, device_lock) for part in self._parts]
         return [_joined(played) for played in zip(*parts)]
 
     def compile(self, learner: AbstractLearner, horizons: list[int]) -> None:
-        """Make ready what `play_together` runs."""
+        """Make ready what `play` runs."""
         self._check(learner)
         for part in self._parts:
             _prepared(learner, part, horizons, self._certify)

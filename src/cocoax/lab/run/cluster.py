@@ -15,11 +15,7 @@ from typing import Any
 from ...errors import LabError
 
 _LOOPBACK = "127.0.0.1"
-_SHARED = (  # settings of JAX that workers take over
-    "jax_enable_x64",
-    "jax_default_prng_impl",
-    "jax_threefry_partitionable",
-    "jax_default_matmul_precision",
+_SHARED = (  # settings of JAX that workers take over, beside those that results depend on
     "jax_numpy_dtype_promotion",
     "jax_numpy_rank_promotion",
     "jax_compilation_cache_dir",
@@ -70,8 +66,9 @@ def alike(client: Any, longest: int | None = None) -> None:
     import jax
 
     from .batch import SHORT
+    from .workbench import SETTINGS
 
-    settings = {name: getattr(jax.config, name) for name in _SHARED}
+    settings = {name: getattr(jax.config, name) for name in (*SETTINGS, *_SHARED)}
     settings["jax_threefry_gpu_kernel_lowering"] = longest is not None and longest <= SHORT
     client.register_worker_callbacks(_Setup(settings, list(sys.path)))
 

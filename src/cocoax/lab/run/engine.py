@@ -23,21 +23,20 @@ def run(study: "Study", pool: Here, quiet: bool) -> None:
     """Play what is missing. Whatever ends this early, what was finished is stored."""
     missing = study.missing()
     lanes = len({(game.problem, game.learner) for game in missing})
-    to_compare = sum(horizon for _, horizon, _ in _comparators(study, missing))
-    with Reporter(sum(game.horizon for game in missing), lanes, quiet, to_compare) as reporter:
+    with Reporter(sum(game.horizon for game in missing), lanes, quiet, _to_compare(study, missing)) as reporter:
         running = _Run(study, pool, reporter, missing)
         with contextlib.closing(completed(pool, running.take, running.submit, running.gone)) as answers:
             for (task, failures), future in answers:
                 running.keep(future, task, failures)
 
 
-def _comparators(study: "Study", missing: list[Planned]) -> list[tuple[str, int, int]]:
-    """Problem, horizon and seed of the comparators that are not stored yet."""
-    wanted = dict.fromkeys((game.problem, game.horizon, game.seed) for game in missing)
+def _to_compare(study: "Study", missing: list[Planned]) -> int:
+    """Rounds of the comparators that are not stored yet."""
+    wanted = {(game.problem, game.horizon, game.seed) for game in missing}
     stored = study.store.keys("comparator") if wanted else set()
-    problems = dict.fromkeys(problem for problem, _, _ in wanted)
+    problems = {problem for problem, _, _ in wanted}
     keys = {name: study.comparator_keys(name, study.seeds, study.horizons[name]) for name in problems}
-    return [(problem, T, seed) for problem, T, seed in wanted if keys[problem][T][seed] not in stored]
+    return sum(T for problem, T, seed in wanted if keys[problem][T][seed] not in stored)
 
 
 class _Run:
@@ -91,17 +90,15 @@ class _Run:
             if death is None or task.what == "compare":
                 raise LabError(f"{task}: {death or error_text(error)}; what was finished is kept") from error
             answer = Answer(None, death, 0.0, 0.0)
+        rounds = sum(T * len(by_seed) for T, by_seed in task.keys.items())
         keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
         if answer.batch is not None:
             self.study.store.append("game" if task.what == "play" else "comparator", answer.batch)
-        if task.what == "compare":
-            rounds = sum(T * len(by_seed) for T, by_seed in task.keys.items())
-            self.reporter.advance_comparators(rounds, answer.seconds)
         if task.what == "compare" and answer.batch is not None:
+            self.reporter.advance_comparators(rounds, answer.seconds)
             self._add(task.part.playing(answer.batch.rows()))
-        if task.what == "play" and answer.batch is None:
-            self.study.refused |= dict.fromkeys(keys, str(answer.reason))
         if task.what == "play":
-            rounds = sum(T * len(by_seed) for T, by_seed in task.keys.items())
+            if answer.batch is None:
+                self.study.refused |= dict.fromkeys(keys, str(answer.reason))
             self.reporter.advance(task.order[:3], rounds, len(keys), answer.seconds, answer.playing)
         self.reporter.now(str(task))

@@ -125,14 +125,19 @@ class Executor(Here):
         return facts
 
     def submit(self, bench, lane, what, *arguments):
-        return self._submit(workbench.work, self._expects(what), self._problem(bench), what, *map(_pickled, arguments))
+        task = workbench.work, self._expects(what), self._problem(bench), what, *map(_pickled, arguments)
+        return self._submit(*task, **self._placed(lane, what))
 
     def call(self, function, *arguments):
         return self._submit(function, *arguments)
 
-    def _submit(self, *arguments):
+    def _placed(self, lane, what) -> dict[str, Any]:
+        """What else the executor is told of a task."""
+        return {}
+
+    def _submit(self, *arguments, **options):
         try:
-            return self._executor.submit(*arguments)
+            return self._executor.submit(*arguments, **options)
         except Exception as error:  # it was shut down, or a process of its pool died
             raise LabError(
                 f"the executor takes no more tasks: {error_text(error)}; what was finished is kept"
@@ -193,25 +198,20 @@ class Dask(Executor):
         limits = [workers[address].get("memory_limit") or playing[0]["bytes"] * 2 for address in self._players]
         return playing[0] | {"bytes": min(min(there["bytes"] for there in playing), min(limits) // 2)}
 
-    def submit(self, bench, lane, what, *arguments):
+    def _placed(self, lane, what):
         plays = what != "compare"
         first = self._players if plays else self._others
-        return self._client.submit(
-            workbench.work,
-            self._expects(what),
-            self._problem(bench),
-            what,
-            *map(_pickled, arguments),
-            key=f"{what}-{uuid.uuid4().hex}",
-            workers=[first[lane % len(first)]],
-            allow_other_workers=True,
-            resources=self._resources if plays else None,
-            priority=_PRIORITY[what],
-        )
+        return {
+            "key": f"{what}-{uuid.uuid4().hex}",
+            "workers": [first[lane % len(first)]],
+            "allow_other_workers": True,
+            "resources": self._resources if plays else None,
+            "priority": _PRIORITY[what],
+        }
 
     def call(self, function, *arguments):
         first = {"workers": self._others, "allow_other_workers": True} if self.facts else {}
-        return self._client.submit(function, *arguments, pure=False, **first)
+        return self._submit(function, *arguments, pure=False, **first)
 
     def share(self, data):
         """To the scheduler, once; workers pass it on."""

@@ -22,7 +22,7 @@ from ..sources import Drawn, Source
 from .batch import Batch, most_bytes
 
 DEVICE_LOCK = "COCOAX_DEVICE_LOCK"  # environment variable: the file that processes lock which share an accelerator
-_SETTINGS = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_matmul_precision")
+SETTINGS = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_matmul_precision")
 
 Keys = dict[int, dict[int, str]]  # of results in the store, by horizon and seed
 
@@ -85,7 +85,7 @@ class Workbench:
         """The games of one learner in one call; comparators in the order of the keys."""
         began, batch, learner = time.perf_counter(), self._batch(keys), _loaded(learner)
         try:
-            played = batch.play_together(learner, list(keys), _device_lock)
+            played = batch.play(learner, list(keys), _device_lock)
         except Exception as error:  # of this learner or problem: the others go on
             return Answer(None, error_text(error), time.perf_counter() - began, 0.0)
         best = map(stored_comparator, comparators.rows().iter_rows(named=True))
@@ -109,7 +109,7 @@ def settings() -> dict[str, Any]:
         "cocoax": __version__,
         "JAX": jax.__version__,
         "Python": ".".join(platform.python_version_tuple()[:2]),
-        **{name: getattr(jax.config, name) for name in _SETTINGS},
+        **{name: getattr(jax.config, name) for name in SETTINGS},
     }
 
 
