@@ -59,7 +59,7 @@ def service(
     _add_views(app, fleet, batcher, metrics)
     limits = {"largest_body": largest_body, "seconds": seconds, "rate": rate, "log_all": log_all}
 
-    async def call(kind: Any, body: bytes) -> Response:
+    async def call(kind: str, body: bytes) -> Response:
         return _json(await batcher.answer(parsed(kind, body, fleet)))
 
     return Gate(app, {f"/{kind}": partial(call, kind) for kind in FORMS}, tokens or Tokens(), metrics, **limits)

@@ -11,9 +11,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from ..errors import SessionError
+from .forms import FORMS
 
-_PATHS = {"decide", "observe", "skip", "end", "summary", "history", "campaigns", "certificate"}
-_PATHS |= {"metrics", "health", "ready", "begin", "change"}
+_PATHS = {*FORMS, "summary", "history", "campaigns", "certificate", "metrics", "health", "ready"}
 _SECONDS = 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
 _PART = 1024  # campaigns in one call
 _SHOWN = 1000  # campaigns with figures of their own

@@ -175,9 +175,7 @@ class Dask(Executor):
     @functools.cached_property
     def facts(self):
         """Of the workers that there are now. Those that come later are checked by their first task."""
-        self._client.submit(
-            workbench.settings, pure=False
-        ).result()  # wait for a worker; an adaptive cluster starts one
+        self._client.submit(workbench.settings, pure=False).result()  # an adaptive cluster starts a worker
         found = self._client.run(workbench.facts, on_error="return")
         workers = self._client.scheduler_info()["workers"]
         for address, there in found.items():
