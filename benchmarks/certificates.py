@@ -120,7 +120,8 @@ def main(arguments):
         sys.exit(f"the arena has no {unknown[0]!r}; it has {', '.join(map(repr, ARENA))}")
     found = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     if arguments.table:
-        return table(found)
+        table(found)
+        return
     wanted = [name for name in arguments.problems or [*VERSION_1, *ARENA] if arguments.again or name not in found]
     os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of the workers
     settings, spawn = (arguments.seeds, arguments.rounds, arguments.factors), multiprocessing.get_context("spawn")
@@ -134,7 +135,6 @@ def main(arguments):
             print(
                 f"{name}: Auto {auto['regret']:.3g}, bound {auto['bound']:.3g}, start {start['regret']:.3g}", flush=True
             )
-    return None
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def _can_be_hashed(value, seen, how) -> bool:
         return False  # the place of a slot; or a client, a pool, a figure, which are never the same twice
     try:
         _feed(hashlib.blake2b(), value, dict(seen), how)
-    except (LabError, RecursionError):  # a lock, a logger, or objects that hold each other
+    except (LabError, RecursionError):  # a lock, or objects that hold each other
         return False
     return True
 

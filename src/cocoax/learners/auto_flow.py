@@ -1,14 +1,12 @@
 """`AutoFlow`, for shares of routes: losses with much curvature on products of simplices, under budgets."""
 
 from ..core.facts import Facts
-from ..dual.base import AbstractDual
 from ..dual.robust_pi import RobustPI
 from ..primal.entropic_newton import EntropicNewton, groups_of
-from .primal_dual import bounds_by_weights
-from .projected import AbstractRetuned
+from .projected import AbstractUntuned
 
 
-class AutoFlow(AbstractRetuned):
+class AutoFlow(AbstractUntuned):
     r"""Traffic, and whatever else is split over alternatives, group by group; no constants, no horizon.
 
     `primal.EntropicNewton`, with multipliers by `dual.RobustPI`. Where losses have much curvature and rounds are nearly
@@ -43,13 +41,3 @@ class AutoFlow(AbstractRetuned):
 
     def check(self, problem):
         groups_of(problem.domain)
-
-    def rule(self, problem, horizon) -> AbstractDual:
-        return self.dual
-
-    def bounds(self, problem):
-        return bounds_by_weights(None)
-
-    def init(self, problem, *, key, horizon=None, start=None):
-        self.check(problem)
-        return super().init(problem, key=key, horizon=horizon, start=start)

@@ -6,19 +6,17 @@ from jaxtyping import Array, Float
 
 from ..core.facts import Facts
 from ..core.parameters import parameter
-from ..dual.base import AbstractDual
 from ..dual.robust_pi import RobustPI
 from ..errors import LearnerError
 from ..primal.diagonal_newton import DiagonalNewton
 from ..primal.mixture import Mixture
-from .primal_dual import bounds_by_weights
-from .projected import AbstractRetuned
+from .projected import AbstractUntuned
 
 _SCALES = (0.5, 0.25, 0.125, 0.0625, 0.03125)
 _GAIN = 0.05  # a quarter of the usual: what means have learnt from a multiplier stays in them
 
 
-class AutoNewton(AbstractRetuned):
+class AutoNewton(AbstractUntuned):
     r"""Parameters in boxes, most of which are seldom seen, as biases of users and items; no constants, no horizon.
 
     `primal.DiagonalNewton` with several priors side by side (`primal.Mixture`), and multipliers by `dual.RobustPI`. A
@@ -69,13 +67,3 @@ class AutoNewton(AbstractRetuned):
                 "AutoNewton plays on boxes and products of boxes, got "
                 f"{type(problem.domain).__name__}; choose learners.Auto()"
             )
-
-    def rule(self, problem, horizon) -> AbstractDual:
-        return self.dual
-
-    def bounds(self, problem):
-        return bounds_by_weights(None)
-
-    def init(self, problem, *, key, horizon=None, start=None):
-        self.check(problem)
-        return super().init(problem, key=key, horizon=horizon, start=start)

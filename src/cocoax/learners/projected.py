@@ -10,13 +10,13 @@ from jaxtyping import Array, Float
 
 from ..core.facts import Facts
 from ..domains.base import Point
-from ..dual.base import Weights
+from ..dual.base import AbstractDual, Weights
 from ..dual.regularized_ascent import RegularizedAscent
 from ..primal.base import RoundBounds, cost
 from ..primal.ogd import OGD
 from ..problem.problem import Problem
 from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, point_played, positive_parameter
-from .primal_dual import AbstractPrimalDual
+from .primal_dual import AbstractPrimalDual, bounds_by_weights
 
 
 def lipschitz(problem: Problem, who: str) -> Array:
@@ -48,6 +48,22 @@ class AbstractRetuned(AbstractPrimalDual):
 
     def rounds_left(self, state):
         return None
+
+
+class AbstractUntuned(AbstractRetuned):
+    """A primal and a dual that need neither constants nor a horizon, on the sets that `check` lets pass."""
+
+    dual: eqx.AbstractVar[Any]
+
+    def rule(self, problem, horizon) -> AbstractDual:
+        return self.dual
+
+    def bounds(self, problem):
+        return bounds_by_weights(None)
+
+    def init(self, problem, *, key, horizon=None, start=None):
+        self.check(problem)
+        return super().init(problem, key=key, horizon=horizon, start=start)
 
 
 class PDOGD(AbstractPrimalDual):

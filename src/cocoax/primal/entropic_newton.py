@@ -30,7 +30,7 @@ class _Groups(eqx.Module):
     total: Float[Array, ""]
     count: int = eqx.field(static=True)
 
-    def means(self, values):
+    def sums(self, values):
         """For each coordinate, the sum of the values in its group."""
         return jax.ops.segment_sum(values, self.labels, self.count)[self.labels]
 
@@ -80,8 +80,8 @@ class EntropicNewton(AbstractPrimal):
         total = groups.total.astype(state.point.dtype)
         gradient, product = linearized(revealed.gradient, revealed.played)
         shares = jnp.maximum(revealed.played / total, _LEAST)
-        shares = shares / groups.means(shares)
-        above = gradient - groups.means(shares * gradient)
+        shares = shares / groups.sums(shares)
+        above = gradient - groups.sums(shares * gradient)
         spans = jnp.hypot(state.spans, above.max() - above.min())
         unit = jnp.abs(above).max()  # without it, bends would have the third power of the loss's unit
         above = ratio(above, unit)
@@ -91,7 +91,7 @@ class EntropicNewton(AbstractPrimal):
         rate = jnp.where(bends > 0, ratio(-jnp.dot(gradient, way), bends), usual)
         weights = shares * jnp.exp(-jnp.clip(rate * above, -_MOST, _MOST))
         spent = cost(gradient_calls=2, finite=jnp.isfinite(gradient).all())
-        return _State(total * weights / groups.means(weights), spans), spent
+        return _State(total * weights / groups.sums(weights), spans), spent
 
     def restart(self, domain, state, bounds, *, key):
         return state, cost()

@@ -7,13 +7,14 @@ import jax
 import jax.numpy as jnp
 
 from ..core import tree
-from ..domains.matrices import view as factored
+from ..domains.matrices import view_derivatives as factored
+from ..domains.matrices.view import has_view
 from ..errors import CocoaxError, ProblemError
 from .functions import as_array, call
 
 
 def gradient(function, x) -> Any:
-    if factored.has_view(x):
+    if has_view(x):
         value, pull_back = pulled_back(function, x)
         return pull_back(jnp.ones_like(value))
     with _differentiable(function, x):
@@ -22,7 +23,7 @@ def gradient(function, x) -> Any:
 
 def jacobian(function, x) -> Any:
     """Gradients along a leading axis."""
-    if factored.has_view(x):
+    if has_view(x):
         values, pull_back = pulled_back(function, x)
         return jax.vmap(pull_back)(jnp.eye(values.size, dtype=values.dtype))
     with _differentiable(function, x):
@@ -32,7 +33,7 @@ def jacobian(function, x) -> Any:
 def pulled_back(function, x) -> tuple[Any, Any]:
     """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
     with _differentiable(function, x):
-        if factored.has_view(x):
+        if has_view(x):
             return factored.pulled_back(function, x)
         values, vjp = jax.vjp(function, x)
 

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 
 from ..core import check, tree
 from ..domains.base import AbstractDomain, Point
-from ..domains.matrices import view as factored
+from ..domains.matrices import view_derivatives as factored
+from ..domains.matrices.view import has_view
 from ..errors import ProblemError
 from . import derivatives
 from .functions import WithPrevious, constraint_values, function_of, loss_value
@@ -192,7 +193,7 @@ class Problem(eqx.Module):
         """<gradient, direction> of f and of each g, as `gradients` has them, by one forward pass, which shares with
         `values` what it computes; None where only gradients are known."""
         view = self.domain.view(x)
-        if self.loss_grad is not None or self.constraint_grad is not None or factored.has_view(view):
+        if self.loss_grad is not None or self.constraint_grad is not None or has_view(view):
             return None
         try:
             return jax.jvp(self._of_point(self._values, x, round, None), (view,), (direction,))[1]
@@ -209,7 +210,7 @@ class Problem(eqx.Module):
         """
         view = self.domain.view(x)
         try:
-            if factored.has_view(view):
+            if has_view(view):
                 return factored.curvature(self._of_point(self._values, x, round, previous), view, (a, b))
             return jax.linearize(lambda point: self.linearize(point, round, previous)[2](a, b), x)[1]
         except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks

@@ -1,7 +1,6 @@
-"""Losses and constraints of a factored matrix: what they measure of it, and their derivatives.
+"""A factored matrix as losses and constraints see it.
 
-A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with
-vectors. Derivatives are taken with respect to the measurements, and carried back by their adjoints.
+A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with vectors.
 """
 
 import functools
@@ -12,7 +11,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Var
 from jaxtyping import Array, Float
 
 from ...core import tree
@@ -33,7 +31,7 @@ class Measurement(NamedTuple):
             return view._times(self.right)
         if self.right is None:
             return view._transposed()._times(self.left)
-        return view.point.dot(_element(view, [self.adjoint(jnp.ones((), view.dtype))]))
+        return view.point.dot(element_of(view, [self.adjoint(jnp.ones((), view.dtype))]))
 
     def adjoint(self, weight) -> Block:
         """The matrix whose inner product with x is the measurement times its weight."""
@@ -42,7 +40,7 @@ class Measurement(NamedTuple):
         return Block.of(left, jnp.broadcast_to(share, len(left)), right)
 
 
-class _Tape:
+class Tape:
     """The measurements that a function takes, in order, and the tap that is added to each."""
 
     def __init__(self, taps=None):
@@ -68,7 +66,7 @@ class View(eqx.Module):
     point: Factored
     pattern: Pattern
     moved: Float[Array, " count"] | None = None  # added to the entries
-    tape: _Tape | None = eqx.field(static=True, default=None)
+    tape: Tape | None = eqx.field(static=True, default=None)
 
     @property
     def shape(self):
@@ -167,9 +165,13 @@ class View(eqx.Module):
         return given
 
 
+def is_view(node: Any) -> bool:
+    return isinstance(node, View)
+
+
 def has_view(x: Any) -> bool:
     """Whether it is a view of a factored matrix, or a tree that holds one."""
-    return any(map(_is_view, jax.tree.leaves(x, is_leaf=_is_view)))
+    return any(map(is_view, jax.tree.leaves(x, is_leaf=is_view)))
 
 
 def misuse(name, x, error) -> str | None:
@@ -183,116 +185,8 @@ def misuse(name, x, error) -> str | None:
     )
 
 
-def pulled_back(function, x: Any) -> tuple[Any, Any]:
-    """The values at x, a tree of views and arrays, and the function that maps weights of them to the gradient of the
-    weighted sum."""
-    values, vjp, measurements = jax.vjp(_of_taps(function, x), *_zero_taps(function, x), has_aux=True)
-
-    def pull_back(weights):
-        return _gradient(x, measurements, *vjp(weights))
-
-    return values, pull_back
-
-
-def curvature(function, x: Any, weights):
-    """Products with the Hessian of the weighted sum of values at x, as a function of the direction."""
-
-    def pulled(moved, taps):
-        _, vjp, measurements = jax.vjp(_of_taps(function, x), moved, taps, has_aux=True)
-        return vjp(weights), measurements
-
-    _, push, measurements = jax.linearize(pulled, *_zero_taps(function, x), has_aux=True)
-
-    def product(direction: Any) -> Any:
-        views = _nodes(x)
-        parts = jax.tree.leaves(direction, is_leaf=tree.is_element)
-        moved = [part.entries() if _is_view(view) else part for view, part in zip(views, parts)]
-        taps = [
-            [measurement.of(View(part, view.pattern)) for measurement in of_view]
-            for view, part, of_view in zip(views, parts, measurements)
-        ]
-        return _gradient(x, measurements, *tree.finite(push(moved, taps)))
-
-    return product
-
-
-def _is_view(node) -> bool:
-    return isinstance(node, View)
-
-
-def _nodes(x) -> list[Any]:
-    """The views and arrays of a tree."""
-    return jax.tree.leaves(x, is_leaf=_is_view)
-
-
-def _of_taps(function, x: Any):
-    """The function of what is added to entries and arrays (`moved`) and to every other measurement, node by node."""
-    nodes, structure = jax.tree.flatten(x, is_leaf=_is_view)
-
-    def with_taps(moved, taps):
-        tapes = [_Tape(of_node) for of_node in taps]
-        parts = [
-            View(node.point, node.pattern, entries, tape) if _is_view(node) else node + entries
-            for node, entries, tape in zip(nodes, moved, tapes)
-        ]
-        return function(jax.tree.unflatten(structure, parts)), [tape.measurements for tape in tapes]
-
-    return with_taps
-
-
-def _zero_taps(function, x: Any):
-    """Zeros for all that a function measures at x: entries and arrays, and every other measurement."""
-    nodes, structure = jax.tree.flatten(x, is_leaf=_is_view)
-
-    def measured():
-        tapes = [_Tape() for _ in nodes]
-        parts = [
-            View(node.point, node.pattern, None, tape) if _is_view(node) else node for node, tape in zip(nodes, tapes)
-        ]
-        function(jax.tree.unflatten(structure, parts))
-        return [tape.values for tape in tapes]
-
-    trial, values = jax.make_jaxpr(measured, return_shape=True)()
-    if not _variables(trial.jaxpr.outvars) <= {each for equation in trial.eqns for each in equation.outvars}:
-        # some value was not computed by the function's own equations, but by those of a function inside it
-        raise ProblemError(
-            "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
-            "products with x outside of them"
-        )
-    moved = [jnp.zeros(node.point.count, node.dtype) if _is_view(node) else jnp.zeros_like(node) for node in nodes]
-    taps = jax.tree.map(lambda value: jnp.zeros(value.shape, value.dtype), values)
-    if _depends(jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(moved, taps).jaxpr):
-        raise ProblemError("a loss or a constraint may multiply x with data only, not with what it has of x already")
-    return moved, taps
-
-
-def _gradient(x: Any, measurements, moved, taps) -> Any:
-    """By the adjoints of what was measured of each node."""
-    nodes, structure = jax.tree.flatten(x, is_leaf=_is_view)
-    parts = [
-        _element(node, [measurement.adjoint(tap) for measurement, tap in zip(of_node, of_taps)], entries)
-        if _is_view(node)
-        else entries
-        for node, of_node, of_taps, entries in zip(nodes, measurements, taps, moved)
-    ]
-    return jax.tree.unflatten(structure, parts)
-
-
-def _depends(jaxpr) -> bool:
-    """Whether any output depends on an input."""
-    reached = set(jaxpr.invars)
-    for equation in jaxpr.eqns:
-        if _variables(equation.invars) & reached:
-            reached.update(equation.outvars)
-    return bool(_variables(jaxpr.outvars) & reached)
-
-
-def _variables(atoms) -> set[Var]:
-    """The variables among them; the others are literals."""
-    return {each for each in atoms if isinstance(each, Var)}
-
-
-def _element(x: View, blocks, values=None) -> Factored:
+def element_of(x: View, blocks, values=None) -> Factored:
+    """A matrix of the same ball: the sum of the blocks, and values on the pattern."""
     lows = [x.pattern.entries(block.left, block.weights, block.right) for block in blocks]
     low = functools.reduce(operator.add, lows) if lows else None
     return Factored(tuple(blocks), low, values, x.shape, x.point.count, x.point.rank)
