@@ -41,13 +41,14 @@ def folder(tmp_path):
 
 
 def test_horizons_seeds_and_learners_are_chosen_on_the_command_line(folder):
-    words = ["--horizons", "6,9", "--seeds", 2, "--allow-code", "--out", folder / "out", "--quiet"]
+    words = ["--horizons", "6,9", "--seeds", 2, "--allow-code", "--certify", "--out", folder / "out", "--quiet"]
     answer = run("race", folder / "race.toml", *words, "--learners", "yours, with a comma, Stay")
     assert answer.status == 0, answer.err
     table = pl.read_parquet(folder / "out" / "table.parquet")
     assert set(table["horizon"]) == {6, 9} and set(table["seed"]) == {0, 1}
     assert list(dict.fromkeys(table["learner"])) == ["yours, with a comma", "stay"]
     assert table.filter(learner="stay")["score"].equals(table.filter(learner="yours, with a comma")["score"])
+    assert table["regret_bound"].is_finite().all()  # --certify
     assert "share the lowest score on simplex" in (folder / "out" / "report.html").read_text()
 
 
@@ -111,8 +112,8 @@ def test_all_problems_are_built_before_the_first_is_played(folder):
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("race", "problems learners challenger horizons seeds allow-code out resume quiet workers cluster"),
-        ("reproduce", "quick learners horizons instances seed out resume quiet workers cluster"),
+        ("race", "problems learners challenger horizons seeds allow-code out resume quiet workers cluster certify"),
+        ("reproduce", "quick learners horizons instances seed out resume quiet workers cluster certify"),
         ("theory", "learners horizons diameter lipschitz smoothness bound dimension beta"),
         ("list", "cite"),
         ("serve", "host port tokens body queue rate log-all"),

@@ -63,20 +63,25 @@ def test_regret_without_fees_is_that_of_each_path_and_what_adahedge_adds():
     assert losses[:, 0].sum() <= best.lower_bound + bound
 
 
-@pytest.mark.parametrize("bounce", [0.0, 0.002, 0.005])
-def test_wealth_after_fees_is_not_below_that_of_exponentiated_gradient(bounce):
-    """Where prices bounce much, trading pays, and AdaHedge costs a little; else bands save fees. 3 seeds each."""
+@pytest.mark.parametrize("bounce, least", [(0.0, 0.004), (0.002, 0.002), (0.005, -0.002)])
+def test_wealth_after_fees_beside_that_of_exponentiated_gradient(bounce, least):
+    """Where prices bounce much, trading pays, and AdaHedge costs a little; else bands save fees.
+
+    Gains in log-wealth on 3 seeds each: 0.008 to 0.011, 0.005 to 0.008, -0.0008 to -0.0004; without bands 3e-5.
+    """
     for seed in range(3):
         growth = market(bounce, seed)
         instance = portfolio(data=growth)
         gained = instance.baseline("EG").value - played(instance.problem, growth).loss.sum()
-        assert gained > (-0.002 if bounce == 0.005 else 0.0)
+        assert gained > least
 
 
 def test_a_limit_that_is_not_overspent_changes_nothing():
+    """By single days it is."""
     growth = market(0.005)
     free = played(portfolio(data=growth).problem, growth)
-    loose = played(portfolio(data=growth, volatility=0.1, turnover=0.5).problem, growth)
+    loose = played(portfolio(data=growth, volatility=0.011, turnover=0.5).problem, growth)
+    assert np.cumsum(loose.constraint, 0).max() <= 0 < (loose.constraint[:, 0] > 0).mean()
     np.testing.assert_allclose(loose.decisions, free.decisions, atol=1e-12)
 
 

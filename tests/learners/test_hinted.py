@@ -34,46 +34,94 @@ HINTS = {
     "none": lambda cost, rng: 0 * cost,
     "good, then wrong": lambda cost, rng: np.where(np.arange(ROUNDS)[:, None] < 150, cost, -3 * cost),
 }
-plays = jax.jit(lambda problem, rounds: cx.play(problem, LEARNER, rounds, key=KEY, keep_decisions=True))
 
 
-def regrets(name, cost, hint):
+@jax.jit
+def plays(problem, rounds):
+    """Of every round: the loss, the share of the bet, and its scale after the round."""
+
+    def one(state, round):
+        new, outcome = LEARNER.observe(problem, state, round)
+        return new, (outcome.loss, state.bet.share, new.bet.scale)
+
+    return jax.lax.scan(one, LEARNER.init(problem, key=KEY), rounds)[1]
+
+
+def played(name, cost, hint):
+    """The same, in NumPy."""
+    rounds = {"cost": jnp.asarray(cost), "forecast": jnp.asarray(hint)}
+    return [np.asarray(column) for column in plays(problem(SETS[name]), rounds)]
+
+
+def regrets(domain, cost, loss):
     """After every round, against the best point so far."""
-    domain = SETS[name]
-    game = plays(problem(domain), {"cost": jnp.asarray(cost), "forecast": jnp.asarray(hint)})
     totals = jnp.asarray(np.cumsum(cost, 0))
-    return np.cumsum(game.loss) - (totals * jax.vmap(lambda total: domain.lmo(total).dense())(totals)).sum(1)
+    return np.cumsum(loss) - (totals * jax.vmap(lambda total: domain.lmo(total).dense())(totals)).sum(1)
 
 
 def lengths(domain, vectors):
     return np.linalg.norm(np.asarray(jax.vmap(domain.tangent)(jnp.asarray(vectors))), axis=1)
 
 
+def unhinted(domain, cost):
+    """Losses of the leader that sees no hints, in NumPy."""
+    start = np.asarray(domain.start())
+    tangent = np.asarray(jax.vmap(domain.tangent)(jnp.asarray(cost)))
+    total, squares = np.cumsum(tangent, 0), np.cumsum(np.square(tangent).sum(1))
+    aims = start - float(domain.diameter(2)) * total / np.sqrt(squares)[:, None]
+    points = np.concatenate([start[None], np.asarray(jax.vmap(domain.project)(jnp.asarray(aims)))[:-1]])
+    return (points * cost).sum(1)
+
+
 @pytest.mark.parametrize("kind", ["noise", "flips"])
 @pytest.mark.parametrize("name", SETS)
-def test_regret_is_below_both_bounds(name, kind):
-    """With z, S <= R |cost|, and V <= sum of (R |cost|)^2 / 4, for gradients in the affine hull.
-
-    Scales of the bet at least double, up to twice the largest z; each has at most all squares.
-    """
+def test_regret_is_below_the_bound_of_a_learner_without_hints(name, kind):
+    """With |z| <= R |cost|, for gradients in the affine hull."""
     domain, cost = SETS[name], costs(kind)
-    width = float(domain.diameter(2))
-    sizes = width * lengths(domain, cost)
-    found = {}
+    sizes = float(domain.diameter(2)) * lengths(domain, cost)
+    last = {}
     for label, make in HINTS.items():
-        hint = make(cost, np.random.default_rng(1))
-        off = lengths(domain, cost - hint)
-        found[label] = regrets(name, cost, hint)
-        for end in (1, 10, 100, ROUNDS):
-            span, squares = sizes[:end].max(), np.square(sizes[:end]).sum()
-            without = theory.regret.optimistic(diameter=1.0, squares=squares) + theory.regret.favourite(span=span)
-            mixing = theory.regret.mixture(count=2, variance=squares / 4, span=span)
-            betting = sum(theory.regret.challenger(scale=2 * span / 2**j, squares=squares) for j in range(30))
-            using = theory.regret.optimistic(diameter=width, squares=np.square(off[:end]).sum()) + mixing + betting
-            assert found[label][end - 1] <= min(without, using)
-    last = {label: each[-1] for label, each in found.items()}
+        found = regrets(domain, cost, played(name, cost, make(cost, np.random.default_rng(1)))[0])
+        squares, span = np.cumsum(sizes**2), np.maximum.accumulate(sizes)
+        bound = theory.regret.optimistic(diameter=1.0, squares=squares) + theory.regret.favourite(span=span)
+        assert np.all(found <= bound), label
+        last[label] = found[-1]
     assert last["perfect"] < last["good"] < last["none"]
     assert last["good"] < 0  # better than any fixed point, which knows no forecasts
+
+
+@pytest.mark.parametrize("kind", ["noise", "flips"])
+@pytest.mark.parametrize("name", SETS)
+def test_the_loss_is_that_of_believing_hints_and_what_mixing_and_betting_cost(name, kind):
+    """z is what the bet gained over its share; the variance of two costs is at most a quarter of their difference."""
+    domain, cost = SETS[name], costs(kind)
+    sizes, alone = float(domain.diameter(2)) * lengths(domain, cost), unhinted(domain, cost)
+    mixing = theory.regret.mixture(count=2, variance=np.square(sizes).sum() / 4, span=sizes.max())
+    bounds = {}
+    for label, make in HINTS.items():
+        hint = make(cost, np.random.default_rng(1))
+        loss, shares, scales = played(name, cost, hint)
+        gains = (alone - loss) / shares
+        betting = sum(
+            theory.regret.challenger(scale=scale, squares=np.square(gains[scales == scale]).sum())
+            for scale in np.unique(scales[scales > 0])
+        )
+        believing = (jax.vmap(lambda m: domain.lmo(domain.tangent(m)).dense())(jnp.asarray(hint)) * cost).sum()
+        bounds[label] = float(believing) + mixing + betting
+        assert loss.sum() <= bounds[label], label
+    assert bounds["perfect"] < alone.sum()  # where hints are right, the bound says more than the one without
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_hint_costs_more_than_a_constant_compared_with_none(name):
+    """Losses are linear, so that the one without hints sees the same gradients: 3 times the largest difference."""
+    domain, cost = SETS[name], costs("noise")
+    span = float(domain.diameter(2)) * lengths(domain, cost).max()
+    alone = np.cumsum(unhinted(domain, cost))
+    for label, make in HINTS.items():
+        worse = np.cumsum(played(name, cost, make(cost, np.random.default_rng(1)))[0]) - alone
+        assert worse.max() <= theory.regret.favourite(span=span), label
+        assert worse.max() < span, label  # measured: far below
 
 
 def test_units_far_from_1_do_not_matter_in_float32():
@@ -88,30 +136,6 @@ def test_units_far_from_1_do_not_matter_in_float32():
 
         usual, others = decided(0), [decided(-90), decided(90)]
     np.testing.assert_allclose(others, np.stack([usual] * 2), atol=1e-4)
-
-
-def unhinted(domain, cost):
-    """Losses of the leader that sees no hints, in NumPy."""
-    start = np.asarray(domain.start())
-    tangent = np.asarray(jax.vmap(domain.tangent)(jnp.asarray(cost)))
-    total, squares = np.cumsum(tangent, 0), np.cumsum(np.square(tangent).sum(1))
-    aims = start - float(domain.diameter(2)) * total / np.sqrt(squares)[:, None]
-    points = np.concatenate([start[None], np.asarray(jax.vmap(domain.project)(jnp.asarray(aims)))[:-1]])
-    return (points * cost).sum(1)
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_no_hint_costs_more_than_a_constant_compared_with_none(name):
-    """Losses are linear, so that the one without hints sees the same gradients: 3 times the largest difference."""
-    domain, cost = SETS[name], costs("noise")
-    span = float(domain.diameter(2)) * lengths(domain, cost).max()
-    alone = np.cumsum(unhinted(domain, cost))
-    for label, make in HINTS.items():
-        hint = make(cost, np.random.default_rng(1))
-        rounds = {"cost": jnp.asarray(cost), "forecast": jnp.asarray(hint)}
-        worse = np.cumsum(plays(problem(domain), rounds).loss) - alone
-        assert worse.max() <= theory.regret.favourite(span=span), label
-        assert worse.max() < span, label  # measured: far below
 
 
 @pytest.mark.slow

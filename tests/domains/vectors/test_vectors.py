@@ -515,3 +515,4 @@ def test_a_huge_exponent_is_the_largest_entrys_norm_in_short_numbers_too():
     x = jnp.array([1.0, -1.0, 0.5], jnp.float32)
     assert bool(huge.contains(x)) and not bool(huge.contains(1.01 * x))
     assert huge.lmo(x).dense().tolist() == largest.lmo(x).dense().tolist() == [-1.0, 1.0, -1.0]
+    assert huge.project(3 * x).tolist() == largest.project(3 * x).tolist() == [1.0, -1.0, 1.0]
