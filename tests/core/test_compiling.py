@@ -88,6 +88,15 @@ def test_arguments_that_a_kernel_does_not_need_end_no_process(flag):
     assert jax.jit(lambda x: chosen(jnp.zeros(()), jnp.zeros(2), jnp.asarray(flag)) + x)(0.0) == (0 if flag else 1)
 
 
+@pytest.mark.parametrize("derivative", [jax.grad, jax.jacfwd, jax.hessian])
+def test_derivatives_are_no_kernels_of_several_arguments(derivative):
+    """XLA ended the process in the gradient of a game of Auto on a simplex, without constraints."""
+    small = one_kernel(lambda x, many: jnp.exp(x) * many.sum())
+    by_hand = jax.jit(derivative(lambda x: small(x, jnp.arange(3.0))))
+    assert "xla_cpu_small_call" not in by_hand.lower(0.0).as_text()
+    assert by_hand(0.0) == 3
+
+
 def test_one_kernel_is_one():
     program = jax.jit(lambda numbers: one_kernel(some_numbers)(*numbers)[0]).lower(NUMBERS).compile().as_text()
     if jax.default_backend() == "cpu":

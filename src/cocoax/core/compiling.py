@@ -85,7 +85,17 @@ def one_kernel(function: Callable) -> Callable:
             tree.in_one_kernel.reset(outer)
 
     body.__name__ = function.__name__
-    marked = jax.jit(body, static_argnums=(1, 2))
+    compiled = jax.jit(body, static_argnums=(1, 2))
+
+    @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+    def marked(packed, structure, forms):
+        with set_xla_metadata(**_MARKS):
+            return compiled(packed, structure, forms)
+
+    @marked.defjvp
+    def derivative(structure, forms, primals, tangents):
+        """Without marks: derivatives have more arguments than one."""
+        return jax.jvp(lambda packed: body(packed, structure, forms), primals, tangents)
 
     @functools.wraps(function)
     def call(*given):
@@ -94,8 +104,7 @@ def one_kernel(function: Callable) -> Callable:
             return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
         packed = jnp.concatenate([jnp.ravel(leaf).astype(tree.dtype(leaves)) for leaf in leaves])
-        with set_xla_metadata(**_MARKS):
-            return marked(packed, structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
+        return marked(packed, structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
 
     return call
 
