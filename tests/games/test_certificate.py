@@ -188,6 +188,33 @@ def test_rounding_that_cancels_proves_nothing(kind, learner):
     assert game.certificate().regret >= 50 and game.certified[-1] >= 50
 
 
+@pytest.mark.parametrize("size", [1, 2000])
+def test_slopes_that_vanish_in_a_sum_are_allowed_for(size):
+    """In float32, 1 + 31 d = 1 for d below half of its last bit: plain sums of 32 slopes lose all but one."""
+    pattern = np.concatenate([[-1], np.full(31, -0.99 * 2**-25), [1], np.full(31, -0.99 * 2**-25)]).astype(np.float32)
+    with jax.enable_x64(False):
+        problem = cx.Problem(cx.domains.Box(jnp.zeros(size), jnp.zeros(size).at[0].set(1)), lambda x, r: r * x[0])
+        game = cx.play(problem, Stay(), np.tile(pattern, 10), key=KEY, certify=64)
+    regret = 10 * float(-0.5 * pattern.astype(float).sum())  # against x = 1, from the middle
+    assert game.loss.dtype == jnp.float32 and regret > 0
+    assert game.certificate().regret >= regret and game.certified[-1] >= regret
+
+
+def test_terms_of_an_inner_product_that_cancel_prove_nothing():
+    """Far from 0, <grad f, x> is a small difference of large numbers; values and gradients are exact."""
+    far, x = np.float32(1e4), np.float32(1e4 + 0.5)
+    slopes = np.random.default_rng(0).uniform(1, 1.00001, 2000).astype(np.float32)
+    lost = (slopes * x).astype(float) - slopes.astype(float) * float(x)
+    low, high = slopes[lost.argmin()], slopes[lost.argmax()]
+    rounds = np.tile(np.array([[low, -high], [-high, low]]), (100, 1))
+    with jax.enable_x64(False):
+        problem = cx.Problem(cx.domains.Box([far, far], [far + 1, far + 1]), lambda x, r: jnp.sum(r * (x - far)))
+        game = cx.play(problem, Stay(), rounds, key=KEY, certify=200)
+    regret = 0.5 * np.abs(rounds.astype(float).sum(0)).sum()
+    assert game.loss.dtype == jnp.float32
+    assert game.certificate().regret >= regret and game.certified[-1] >= regret
+
+
 def test_an_overflow_proves_nothing():
     """A constraint of plus infinity must not become a bound of minus infinity."""
     problem = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: jnp.where(r["cost"][0] > 1, jnp.inf, x[0]))

@@ -159,7 +159,7 @@ def _least(domain, minorants, multiplier):
     """The least violation, and how large the numbers are that it is a difference of."""
     slopes = jax.tree.map(lambda leaf: leaf[1:], minorants.slope)
     reach = sum(jnp.abs(jax.vmap(domain.lowest)(tree.scale(sign, slopes))) for sign in (1.0, -1.0))
-    size = multiplier @ (jnp.abs(minorants.sums.offset[1:]) + minorants.sums.size[1:] + reach)
+    size = multiplier @ (jnp.abs(minorants.sums.offset[1:]) + minorants.sums.size.sum(0)[1:] + reach)
     return minorants.least_violation(domain, multiplier), size
 
 

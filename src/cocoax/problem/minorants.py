@@ -14,7 +14,7 @@ from ..domains.base import AbstractDomain, Point
 from ..errors import DomainError, ProblemError
 from .problem import Problem, Round
 
-_BATCH = 32  # rounds whose slopes are added up before they go into the sum: large arrays are then read half as often
+_BATCH, _LARGE = 32, 1024  # rounds whose slopes are first added up alone, of so many entries: see `_batch`
 _EVALUATED = 4  # roundings of a sum that is evaluated
 _MOST = 8.0  # times the mean multiplier
 _NARROWER = 4  # times at most, with one LMO each
@@ -29,7 +29,8 @@ class _Sums(eqx.Module):
     slope: tuple[Point, Point] | Any
     multiplier: Float[Array, " m"]  # sum of those that were played
     constraint: Float[Array, " m"]  # sum of g_s(x_s), with what movement adds
-    size: Float[Array, " n"]  # sum of |h_s(x_s)| + |<grad h_s(x_s), x_s>| + diameter |grad h_s(x_s)|: what rounds
+    # what rounds: sums of |h_s(x_s)|, and of |grad h_s(x_s)| times a length that no point of X has
+    size: Float[Array, "2 n"]
 
 
 class Minorants(eqx.Module):
@@ -57,14 +58,15 @@ class Minorants(eqx.Module):
         m, kind = problem.constraints, tree.dtype(like)
         slope = tree.zeros_like(like), jax.tree.map(lambda leaf: jnp.zeros((m, *leaf.shape), leaf.dtype), like)
         of_constraints, of_all = jnp.zeros(m, kind), jnp.zeros(m + 1, kind)
-        sums = _Sums(jnp.zeros((), kind), of_all, slope, of_constraints, of_constraints, of_all)
+        sums = _Sums(jnp.zeros((), kind), of_all, slope, of_constraints, of_constraints, jnp.stack([of_all, of_all]))
         return cls(sums, sums, jnp.zeros((), jnp.int32))
 
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
         """After a round in which x was played, with this outcome (whose values count movement)."""
         values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
         lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
-        size = jnp.abs(values) + jnp.abs(at_x) + _diameter(problem.domain).astype(lengths.dtype) * lengths
+        reach = tree.norm(x) + _diameter(problem.domain).astype(lengths.dtype)
+        size = jnp.stack([jnp.abs(values), reach * lengths])
         added = _Sums(outcome.loss, values - at_x, None, outcome.multiplier, outcome.constraint, size)
         small, small_lost = (eqx.tree_at(lambda s: s.slope, each, None) for each in (self.sums, self.lost))
         pairs = jax.tree.map(compensated_add, small, small_lost, added)
@@ -73,7 +75,7 @@ class Minorants(eqx.Module):
         (total, slopes), _ = jax.lax.while_loop(  # once or never
             lambda state: state[1],
             lambda state: (_settled(*state[0]), jnp.asarray(False)),
-            ((self.sums.slope, slopes), self.rounds % _BATCH == _BATCH - 1),
+            ((self.sums.slope, slopes), (self.rounds + 1) % _batch(x) == 0),
         )
         sums, lost = (
             eqx.tree_at(lambda s: s.slope, each, slope, is_leaf=lambda node: node is None)
@@ -83,11 +85,14 @@ class Minorants(eqx.Module):
 
     def cautious(self, domain: AbstractDomain, eps: float) -> "Minorants":
         """The same, lower by what rounding may have added to them, if rounds were computed to a part `eps` of their
-        numbers; and by the rounding of <slope, y>. Cancellation cannot hide there: `size` sums absolute values."""
+        numbers; and by the rounding of <slope, y>. Cancellation cannot hide there: `size` sums lengths, in which
+        neither rounds nor the terms of <grad h, x> have signs."""
         kind = self.sums.size.dtype
         reach = tree.norm(domain.start()).astype(kind) + _diameter(domain).astype(kind)
         here = _EVALUATED * float(jnp.finfo(kind).eps)
-        slack = eps * self.sums.size + here * (jnp.abs(self.sums.offset) + reach * jax.vmap(tree.norm)(self.slope))
+        roundings = 1 + (1 + _batch(self.like)) / 2  # of a slope: its own, and half a bit for each sum
+        of_rounds = eps * (self.sums.size[0] + roundings * self.sums.size[1])
+        slack = of_rounds + here * (jnp.abs(self.sums.offset) + reach * jax.vmap(tree.norm)(self.slope))
         return eqx.tree_at(lambda one: one.sums.offset, self, self.sums.offset - slack)
 
     @property
@@ -196,6 +201,11 @@ class Minorants(eqx.Module):
 
     def _lowest(self, domain, weights, guess=None):
         return weights @ self.sums.offset + domain.lowest(tree.combine(weights, self.slope), guess)
+
+
+def _batch(x: Point) -> int:
+    """How many rounds' slopes are added up before they go into the sum: large arrays are then read half as often."""
+    return _BATCH if tree.size(x) > _LARGE else 1
 
 
 def _settled(total, lost):
