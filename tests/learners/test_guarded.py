@@ -131,8 +131,9 @@ def test_a_good_candidate_is_played_to_the_bit():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VERSION_1)
 def test_around_auto_it_plays_autos_decisions_in_the_arena(name):
-    """One game each, to the bit. On "online PCA" the two programs round differently from round 18 on, at a tie of the
-    LMO; Auto itself goes another way there if its rounds change by 1e-15.
+    """One game each, to the bit, or with 3 constraints up to rounding: both are compiled programs of their own. On
+    "online PCA" they round differently from round 18 on, at a tie of the LMO; Auto itself goes another way there if its
+    rounds change by 1e-15.
     """
     drawn = as_source(name, ARENA[name]).draw(0, 300)
     guarded, auto = (
@@ -140,7 +141,8 @@ def test_around_auto_it_plays_autos_decisions_in_the_arena(name):
     )
     assert not guarded.state.switched
     until = 18 if name == "online PCA" else 300
-    np.testing.assert_array_equal(guarded.decisions[:until], auto.decisions[:until])
+    rounding = 1e-12 if "3 constraints" in name else 0
+    np.testing.assert_allclose(guarded.decisions[:until], auto.decisions[:until], rtol=0, atol=rounding)
 
 
 def test_after_the_switch_the_fallback_has_the_rounds_that_are_left():
