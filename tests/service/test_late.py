@@ -2,30 +2,14 @@
 
 import asyncio
 
-import jax
 import numpy as np
 import service_tools as tools
 from prometheus_client.parser import text_string_to_metric_families
-
-import cocoax as cx
 
 
 def sentence(answer, status):
     assert answer.status_code == status, answer.text
     return answer.json()["error"]
-
-
-def offers(**options):
-    problem = cx.Problem(
-        cx.domains.ProbabilitySimplex(2),
-        lambda x, r: -r["v"] * x[1],
-        lambda x, r: r["c"] * x[1] - 0.1,
-        request=True,
-    )
-    learner = cx.learners.Budgeted(
-        cx.learners.DualMirrorDescent(0.01), spend=lambda x, r: r["c"] * x[1], budget=1.0, safe=[1.0, 0.0]
-    )
-    return cx.Fleet(problem, learner, key=jax.random.key(0), **options)
 
 
 def test_tickets_wait_and_count_once():
@@ -83,10 +67,12 @@ def test_budgets_of_campaigns_and_where_they_stand():
         assert third["decisions"][1] == 1.0
         assert "no campaign 'winter'" in sentence(await client.post("/change", name="winter", budgets=1), 404)
         assert "budgets must be numbers >= 0" in sentence(await client.post("/change", name="spring", budgets=-1), 422)
-        assert "budgets" in sentence(await client.post("/change", name="spring"), 422)
+        assert "budgets must be given" in sentence(await client.post("/change", name="spring"), 422)
+        assert "must be numbers" in sentence(await client.post("/change", name="spring", budgets=True), 422)
+        assert "not empty" in sentence(await client.post("/skip", name="spring", ticket=""), 422)
         return (await client.get("/metrics?campaigns=spr")).text
 
-    with offers(pending=3) as it:
+    with tools.offers(pending=3) as it:
         text = tools.asked(play, it)
         figures = {
             (sample.name, *sample.labels.values()): sample.value

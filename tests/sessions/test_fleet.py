@@ -176,10 +176,14 @@ def test_bad_calls_change_nothing(tmp_path):
             (lambda: it.observe([7], rounds(0, 1)), "the name of a campaign is a string of 1 to 200 printable"),
             (lambda: it.observe(NAMES, {}), "lacks the field"),
             (lambda: it.observe(NAMES), "must be a dict"),
-            (lambda: it.decide(NAMES, rounds(0)), "go with"),
+            (lambda: it.decide(NAMES, rounds(0)), "this problem has no requests; leave out"),
+            (lambda: it.decide(None), "names must be a list of names, got None"),
             (lambda: it.skip(NAMES), "open request"),
             (lambda: it.observe(["new"], rounds(0)), "one entry for each of the 1 names"),
             (lambda: it.observe(["new"], {key: column[0] for key, column in rounds(0, 1).items()}), "of the 1 names"),
+            (lambda: it.observe(["new"], rounds(0, 1), at=1), "has 0 rounds"),
+            (lambda: it.observe(["new"], rounds(0, 1), at=-1), "a whole number >= 0"),
+            (lambda: it.observe(NAMES, rounds(0), at=1.9), "a whole number >= 0"),
         ):
             with pytest.raises(cx.SessionError, match=sentence) as error:
                 call()
@@ -197,7 +201,31 @@ def test_a_loss_that_is_not_finite_names_its_campaign():
         it.observe(["a", "b"], {"a": np.ones(2)})
         with pytest.raises(cx.SessionError, match="'b' is not finite"):
             it.observe(["a", "b"], {"a": np.array([1.0, -1.0])})
-        assert it.rounds(["a", "b"]).tolist() == [1, 1]
+        with pytest.raises(cx.SessionError, match="'c' is not finite"):
+            it.observe(["c"], {"a": np.array([-1.0])})
+        assert it.rounds(["a", "b"]).tolist() == [1, 1] and it.names == ("a", "b")
+
+
+def test_a_refused_first_request_begins_no_campaign_and_fixes_no_schema(tmp_path):
+    def opened():
+        learner = cx.learners.DualMirrorDescent(0.1, predict=expected)
+        return cx.Fleet(problem, learner, tmp_path / "fleet", key=jax.random.key(0), pending=2)
+
+    problem, request = routing(), {"value": np.ones((1, 3))}
+    with opened() as it:
+        for call, sentence in (
+            (lambda: it.decide(["a"]), "this problem has requests; give requests="),
+            (lambda: it.decide(["a"], {"value": np.ones((1, 7))}), "loss fails where"),
+            (lambda: it.decide(["a"], request, tickets=["5"]), "the next number of 'a' is 0"),
+            (lambda: it.decide(["a"] * 3, {"value": np.ones((3, 3))}), "2 rounds of 'a' are pending"),
+        ):
+            with pytest.raises(cx.errors.CocoaxError, match=sentence):
+                call()
+            assert it.names == () and it.summary()["pending"] == 0
+    with opened() as it:
+        assert it.names == () and it.decide(["a"], request)[1] == ["0"]
+    with opened() as it:
+        assert it.pending("a") == ("0",)
 
 
 def test_a_pole_at_the_decision_and_a_plan_that_is_over_are_not_blamed_on_the_round():
@@ -313,3 +341,41 @@ def test_killed_at_any_moment(tmp_path, kind, kills):
             assert waiting == [(name, ticket) for name in NAMES for ticket in alone.pending(name)] and waiting
             names, tickets = zip(*waiting)
             assert it.decide(names, tickets=tickets)[0].tobytes() == alone.decide(names, tickets=tickets)[0].tobytes()
+
+
+def test_snapshots_from_before_late_feedback_open(tmp_path, monkeypatch):
+    from cocoax.sessions.campaigns import Campaigns
+
+    def opened(name, problem, learner):
+        plan = {"horizon": 9, "keep_rounds": False, "snapshot_every": 2}
+        return cx.Fleet(problem, learner, tmp_path / name, key=jax.random.key(0), **plan)
+
+    def arrays_then(self):
+        """As they were: one open request, and not a table of slots."""
+        names, key, now, totals = arrays(self)
+        then = {"words": now["words"][:, 0], "open": np.zeros(self.capacity, bool)}
+        none = {"request": np.zeros((self.capacity, 0), np.uint8), "answer": np.zeros((self.capacity, 0), np.uint32)}
+        if "number" in now:
+            none = {key: now[key][:, 0] for key in none}
+            then["open"] = now["number"][:, 0] >= 0
+        return names, key, then | none, totals
+
+    arrays, notes = Campaigns.arrays, Campaigns.notes
+    box = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -r["v"] * x[0], lambda x, r: x[0] - 0.5)
+    kinds = {"asks": (routing(), cx.learners.DualMirrorDescent(0.1, predict=expected)), "box": (box, cx.learners.DPP())}
+    for kind, settings in kinds.items():
+        with monkeypatch.context() as then:
+            then.setattr(Campaigns, "arrays", arrays_then)
+            then.setattr(Campaigns, "notes", lambda self: {k: v for k, v in notes(self).items() if k != "slots"})
+            with opened(kind, *settings) as it:
+                for number in range(3):
+                    request, rest = asked(number)
+                    if kind == "asks":
+                        it.decide(NAMES, request)
+                    if number < 2:
+                        it.observe(NAMES, rest if kind == "asks" else {"v": np.ones(5)})
+                before = [it.summary(name) for name in NAMES]
+        with opened(kind, *settings) as it:
+            assert [it.summary(name) for name in NAMES] == before
+            it.observe(NAMES, rest if kind == "asks" else {"v": np.ones(5)})  # of the request that waited
+            assert it.rounds(NAMES).tolist() == [3] * 5

@@ -103,6 +103,7 @@ def test_budgets_change_and_begin_once(tmp_path):
         for call, sentence in (
             (lambda: it.change(["a"], budgets=-1), "budgets must be numbers >= 0"),
             (lambda: it.change(["a"], budgets=[np.nan]), "budgets must be numbers >= 0"),
+            (lambda: it.change(["a"], budgets=True), "budgets must be numbers >= 0"),
             (lambda: it.change(["a"], budgets="x"), "budgets must be numbers >= 0"),
             (lambda: it.change(["a", "b"], budgets=[1.0, 2.0, 3.0]), "one row of 1 for each of the 2 names"),
             (lambda: it.change(["nobody"], budgets=1.0), "there is no campaign 'nobody'"),

@@ -25,14 +25,29 @@ sys.path.insert(0, {tools!r})
 import jax
 jax.config.update("jax_enable_x64", True)
 import service_tools
-fleet = service_tools.fleet({path!r}, certify={certify})
-example = service_tools.tools.a_round(0)
+fleet = service_tools.{kind}({path!r}, **{settings!r})
+example = service_tools.EXAMPLES[{kind!r}]
 """
+EXAMPLES = {"fleet": tools.a_round(0), "offers": {"v": 1.0, "c": 0.4}}
 
 
 def fleet(path=None, **options):
     learner, key = tools.learner("DPP"), jax.random.key(3)
     return cx.Fleet(tools.problem(), learner, path, key=key, horizon=tools.HORIZON, **options)
+
+
+def offers(path=None, **options):
+    """Decides after requests, within a budget of 1, or of the campaign's own."""
+    problem = cx.Problem(
+        cx.domains.ProbabilitySimplex(2),
+        lambda x, r: -r["v"] * x[1],
+        lambda x, r: r["c"] * x[1] - 0.1,
+        request=True,
+    )
+    learner = cx.learners.Budgeted(
+        cx.learners.DualMirrorDescent(0.01), spend=lambda x, r: r["c"] * x[1], budget=1.0, safe=[1.0, 0.0]
+    )
+    return cx.Fleet(problem, learner, path, key=jax.random.key(0), **options)
 
 
 def a_round(number):
@@ -97,10 +112,10 @@ def asked(function, it=None, *, tokens=None, role=None, **limits):
 
 
 @contextlib.contextmanager
-def process(folder, path, *options, certify=False):
+def process(folder, path, *options, kind="fleet", **settings):
     """(a service in a process of its own, its port)."""
     file = Path(folder) / "served.py"
-    file.write_text(FILE.format(tools=str(Path(__file__).parent), path=str(path), certify=certify))
+    file.write_text(FILE.format(tools=str(Path(__file__).parent), path=str(path), kind=kind, settings=settings))
     command = [sys.executable, "-m", "cocoax.cli", "serve", str(file), "--port", "0", *options]
     with open(Path(folder) / "log", "a") as log:
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ)

@@ -29,6 +29,8 @@ _KINDS = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "model_type": "an object, as {...}",
+    "missing": "given",
+    "string_too_short": "a string that is not empty",
 }
 
 

@@ -1,13 +1,16 @@
 """All campaigns of a fleet, and what events do to them."""
 
+import copy
 import json
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
 
+from ..errors import SessionError
 from . import blame, outcomes, packing, slots
 from .arguments import LONGEST_NAME
+from .before_slots import columns_now, columns_then
 from .campaign_events import (
     BEGAN,
     CHANGED,
@@ -68,6 +71,15 @@ class Campaigns:
         self.columns = more
         self.totals.grow(rows)
 
+    def fork(self) -> Self:
+        """The same campaigns, in which others may begin, and requests get a schema, without a change here.
+
+        Rows that are in use are the same ones. Others may be written to: a campaign that begins clears its own.
+        """
+        other = copy.copy(self)
+        other.rows, other._free, other.totals = dict(self.rows), list(self._free), copy.copy(self.totals)
+        return other
+
     def fix_requests(self, schema: RoundSchema):
         """From now on every request has this schema."""
         self.request_schema = schema
@@ -121,6 +133,12 @@ class Campaigns:
             raise Damaged("campaigns that end without a beginning")
         for name in names:
             self._free.append(self.rows.pop(name))
+
+    def rows_of(self, names: list[str]) -> np.ndarray:
+        """The rows of these campaigns; an error if one is not there."""
+        if unknown := [name for name in names if name not in self.rows]:
+            raise SessionError(f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
+        return np.fromiter((self.rows[name] for name in names), np.int64, len(names))
 
     def decisions(self, rows: np.ndarray) -> Any:
         """In NumPy, each array with a leading axis."""
@@ -215,7 +233,8 @@ class Campaigns:
 
     def notes(self) -> dict:
         """As JSON; with `arrays` it is the whole state."""
-        return {"rows": self.capacity, "names": len(self._names()), "requests": self.request_schema is not None}
+        asked, slots = self.request_schema is not None, self.most_waiting
+        return {"rows": self.capacity, "names": len(self._names()), "requests": asked, "slots": slots}
 
     def _names(self) -> bytes:
         return json.dumps([self.rows, self._free]).encode()
@@ -229,13 +248,21 @@ class Campaigns:
         match notes:
             case {"rows": int(rows), "names": int(names), "requests": bool(asked)} if 0 <= rows <= MOST_ROWS:
                 if 0 <= names <= 64 + rows * (6 * LONGEST_NAME + 16):
-                    none = self._empty(0, asked), self.totals.empty(0)
+                    columns = self._empty(0, asked) if "slots" in notes else self._then(asked)
+                    none = columns, self.totals.empty(0)
                     like = jax.tree.map(lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none)
                     return packing.nothing((names,), np.uint8), jax.random.key_data(self.key), *like
         raise ValueError("not the notes of a fleet")
 
+    def _then(self, asked: bool) -> slots.Columns:
+        """The columns of a snapshot from before late feedback."""
+        request = self.request_schema.size if asked and self.request_schema is not None else 0
+        return columns_then(0, self.programs.width, request, self.programs.decisions.size if asked else 0)
+
     def restore(self, notes: dict, arrays):
         names, key, self.columns, self.totals.columns = arrays
+        if "slots" not in notes:
+            self.columns = columns_now(self.columns, self.problem.has_requests)
         try:
             self.rows, self._free = json.loads(names.tobytes())
         except (ValueError, TypeError, RecursionError):

@@ -1,7 +1,7 @@
 """Many campaigns of one problem and learner, in one file."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -22,13 +22,14 @@ from .campaigns import Campaigns
 from .durable import DurableState
 from .fleet_budgets import check_same_budgets, checked_budgets
 from .fleet_decisions import cast_requests, decided
-from .fleet_rounds import check_before_beginning, observed
+from .fleet_rounds import observed
 from .fleet_tickets import check_waits, encoded
 from .fleet_views import FleetViews
 from .guard import Guard
 from .identity import signature
 from .schema import RoundSchema
 from .stacked import checked_names, checked_tickets, waves
+from .storage.events import Event
 from .turn import Turn
 
 
@@ -128,7 +129,8 @@ class Fleet(FleetViews):
             if table is not None:
                 check_same_budgets(campaigns, [names[place] for place in places[True]], table[places[True]])
             if new := places[False]:
-                self._begin([names[place] for place in new], None if table is None else table[new])
+                campaigns, events = _begun(campaigns, [names[i] for i in new], None if table is None else table[new])
+                self._durable.commit(campaigns, events)
 
     def change(self, names: Iterable[str], *, budgets: Any) -> None:
         """Give these campaigns other budgets, from the next decision on: the amounts for their whole game.
@@ -138,9 +140,9 @@ class Fleet(FleetViews):
         with self._guard.alone(self):
             names, campaigns = checked_names(names), self._campaigns
             self._durable.check_usable()
-            turn = Turn(campaigns, self._known(names))
+            turn = Turn(campaigns, campaigns.rows_of(names))
             turn.change(np.arange(len(names)), checked_budgets(budgets, len(names), campaigns.learner.budgets))
-            self._commit(turn)
+            self._commit(campaigns, turn)
 
     def decide(self, names: Iterable[str], requests: Round = None, *, tickets: Any = None) -> Point:
         """The decisions of these campaigns, in NumPy, with a leading axis; the same until their rounds are observed.
@@ -155,16 +157,21 @@ class Fleet(FleetViews):
         with self._guard.alone(self):
             campaigns = self._campaigns
             names = checked_names(names, often=bool(campaigns.pending))
-            if campaigns.problem.has_requests != (requests is not None):
-                raise SessionError("requests= go with Problem(request=...), and only with it")
+            if campaigns.problem.has_requests and requests is None:
+                raise SessionError("this problem has requests; give requests=, one for each name")
+            if requests is not None and not campaigns.problem.has_requests:
+                raise SessionError("this problem has no requests; leave out requests=, or give Problem(request=...)")
             listed = checked_tickets(tickets, len(names), needed=None if campaigns.pending else False)
+            self._durable.check_usable()
             if requests is not None:
-                requests = cast_requests(campaigns, self._durable.schema, names, requests)
-            rows = self._rows(names)
+                campaigns, requests = cast_requests(campaigns, self._durable.schema, names, requests)
+            campaigns, began = _begun(campaigns, names)
+            rows = campaigns.rows_of(names)
             if not campaigns.most_waiting:
+                self._commit(campaigns, None, began)
                 return campaigns.decisions(rows)
             turn, decisions, given = decided(campaigns, names, rows, requests, listed)
-            self._commit(turn)
+            self._commit(campaigns, turn, began)
             return (decisions, given) if campaigns.pending else decisions
 
     def observe(
@@ -192,14 +199,12 @@ class Fleet(FleetViews):
             listed = checked_tickets(tickets, len(names), needed=bool(campaigns.pending))
             labels = checked_labels(labels, len(names))
             self._durable.check_usable()
-            if campaigns.pending:
-                rows = self._known(names)
-            else:
-                check_before_beginning(campaigns, self._durable.schema, names, rounds)
-                rows = self._rows(names)
+            campaigns, began = (campaigns, []) if campaigns.pending else _begun(campaigns, names)
             rounds_of = rounds, played, at, listed, labels, self._keeps_decisions
-            turn, schema, numbers = observed(campaigns, self._durable.schema, names, rows, *rounds_of)
-            self._commit(turn, schema)
+            turn, schema, numbers = observed(
+                campaigns, self._durable.schema, names, campaigns.rows_of(names), *rounds_of
+            )
+            self._commit(campaigns, turn, began, schema)
             return outcomes.unpacked(numbers, campaigns.constraints)
 
     def skip(self, names: Iterable[str], *, tickets: Any = None) -> None:
@@ -209,41 +214,38 @@ class Fleet(FleetViews):
             names = checked_names(names, often=bool(campaigns.pending))
             listed = checked_tickets(tickets, len(names), needed=bool(campaigns.pending))
             self._durable.check_usable()
-            unique, parts = waves(self._known(names))
+            unique, parts = waves(campaigns.rows_of(names))
             turn = Turn(campaigns, unique)
             for places, at in parts:
                 texts = encoded([listed[place] for place in places]) if campaigns.pending else None
                 check_waits(turn, at, texts, [names[place] for place in places])
                 turn.skip(at, texts)
-            self._commit(turn)
+            self._commit(campaigns, turn)
 
     def end(self, names: Iterable[str]) -> None:
         """End these campaigns. Their past stays; if a name comes again, it begins anew."""
         with self._guard.alone(self):
             names, campaigns = checked_names(names), self._campaigns
-            self._known(names)
+            campaigns.rows_of(names)
             event = campaigns.end_event(names)
             self._durable.commit(campaigns, [event], None, lambda: campaigns.end(event))
 
-    def _rows(self, names) -> np.ndarray:
-        """The rows of these campaigns; new names begin."""
-        self._durable.check_usable()
-        if new := [name for name in dict.fromkeys(names) if name not in self._campaigns.rows]:
-            self._begin(new)
-        return self._known(names)
-
-    def _begin(self, names, budgets=None):
-        campaigns = self._campaigns
-        event = campaigns.begin_event(names, budgets)
-        self._durable.commit(campaigns, [event], None, lambda: campaigns.begin(event))
-
-    def _commit(self, turn: Turn, schema: RoundSchema | None = None):
-        """Let a turn count, if something happened in it."""
-        campaigns = self._campaigns
-        if turn.events:
-            self._durable.commit(campaigns, turn.events, schema, lambda: campaigns.store(turn))
+    def _commit(self, campaigns: Campaigns, turn: Turn | None, began: Sequence[Event] = (), schema: Any = None):
+        """Let campaigns that began, and what happened in a turn, count; or nothing, if there is an error."""
+        if events := [*began, *([] if turn is None else turn.events)]:
+            self._durable.commit(campaigns, events, schema, lambda: turn and campaigns.store(turn))
 
     def forget(self) -> None:
         """Drop all past rounds, after a snapshot, and free their space; states, totals and multipliers stay."""
         with self._guard.alone(self):
             self._durable.forget()
+
+
+def _begun(campaigns: Campaigns, names: list[str], budgets: np.ndarray | None = None) -> tuple[Campaigns, list[Event]]:
+    """(campaigns in which all of these have begun, the event of that). It counts when the event is on disk."""
+    new = [name for name in dict.fromkeys(names) if name not in campaigns.rows]
+    if not new:
+        return campaigns, []
+    campaigns, event = campaigns.fork(), campaigns.begin_event(new, budgets)
+    campaigns.begin(event)
+    return campaigns, [event]

@@ -17,6 +17,8 @@ def checked_budgets(budgets, count: int, each: int) -> np.ndarray:
     if not each:
         raise SessionError("budgets= are for learners.Budgeted; this learner has none")
     try:
+        if np.asarray(budgets).dtype == bool:
+            raise TypeError
         amounts(np.ravel(np.asarray(budgets)), "budgets")
         table = np.asarray(budgets, float)
     except (LearnerError, ValueError, TypeError):

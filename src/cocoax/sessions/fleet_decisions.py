@@ -13,14 +13,17 @@ from .stacked import cast, chosen, first, waves
 from .turn import Turn
 
 
-def cast_requests(campaigns: Campaigns, schema: RoundSchema | None, names: list[str], requests: Any) -> Any:
-    """Requests in the schema of all of them, which the first one fixes; `schema` is that of rounds."""
+def cast_requests(
+    campaigns: Campaigns, schema: RoundSchema | None, names: list[str], requests: Any
+) -> tuple[Campaigns, Any]:
+    """(campaigns with a schema of requests, which the first one fixes; requests in it). `schema` is that of rounds."""
     known = campaigns.request_schema
     known = known or request_schema(campaigns.problem, schema, first(requests, "requests"))
     requests = cast(known, requests, names, "requests")
     if campaigns.request_schema is None:
+        campaigns = campaigns.fork()  # the request may be refused
         campaigns.fix_requests(known)
-    return requests
+    return campaigns, requests
 
 
 def decided(

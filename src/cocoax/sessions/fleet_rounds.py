@@ -70,20 +70,14 @@ def observed(
     return turn, schema, numbers
 
 
-def check_before_beginning(campaigns: Campaigns, schema: RoundSchema | None, names: list[str], rounds: Any):
-    """Raise if names are new and their rounds cannot be observed: then they do not begin."""
-    new = [name for name in names if name not in campaigns.rows]
-    if new and campaigns.problem.has_requests:
-        raise ConflictError(f"{new[0]!r} has no open request; decide first")
-    if new:
-        cast(schema or RoundSchema.of(first(rounds, "rounds"), "rounds"), rounds, names, "rounds")
-
-
 def _counts(at: Any, count: int) -> np.ndarray:
     try:
-        return np.broadcast_to(np.asarray(at, np.int64), count)
+        counts = np.broadcast_to(np.asarray(at), count)
+        if counts.dtype.kind not in "iu" or (counts < 0).any():
+            raise ValueError
+        return counts.astype(np.int64)
     except (ValueError, TypeError, OverflowError):
-        raise SessionError(f"at= must be a whole number, or one for each of the {count} names") from None
+        raise SessionError(f"at= must be a whole number >= 0, or one for each of the {count} names") from None
 
 
 def _not_counted(campaigns: Campaigns, names: list[str], rows: np.ndarray, at: np.ndarray | None) -> np.ndarray:

@@ -66,14 +66,14 @@ class FleetViews(Stored):
     def rounds(self, names: Iterable[str]) -> np.ndarray:
         """How many rounds each of these campaigns has observed."""
         with self._guard.alone(self):
-            return self._campaigns.totals.columns["rounds"][self._known(checked_names(names, often=True))]
+            return self._campaigns.totals.columns["rounds"][self._campaigns.rows_of(checked_names(names, often=True))]
 
     def summary(self, name: str | None = None) -> dict:
         """Totals and multipliers of one campaign, as `Session.summary`; without a name, of the whole fleet."""
         with self._guard.alone(self):
             campaigns = self._campaigns
             if name is not None:
-                row = int(self._known([checked_campaign(name)])[0])
+                row = int(self._campaigns.rows_of([checked_campaign(name)])[0])
                 alarm = alarm_for(campaigns.totals.alarms(row, campaigns.problem.names))
                 totals = campaigns.totals.summary(row, campaigns.problem.names)
                 return {"campaign": name, **totals, **self._waits(np.array([row])), "alarm": alarm}
@@ -96,7 +96,7 @@ class FleetViews(Stored):
         with self._guard.alone(self):
             if not self._campaigns.pending:
                 raise SessionError("tickets are for late feedback; begin the fleet with pending=")
-            turn = Turn(self._campaigns, self._known([checked_campaign(name)]))
+            turn = Turn(self._campaigns, self._campaigns.rows_of([checked_campaign(name)]))
             order, counts = oldest_first(turn.columns, np.zeros(1, np.int64))
             tickets = turn.columns["ticket"][0, order[0, : counts[0]]].tolist()
             return tuple(ticket.decode() for ticket in tickets)
@@ -107,17 +107,17 @@ class FleetViews(Stored):
         with self._guard.alone(self):
             if not self._campaigns.learner.budgets:
                 raise SessionError("budgets are those of learners.Budgeted; this learner has none")
-            return standing_of(self._campaigns, self._known(checked_names(names)))
+            return standing_of(self._campaigns, self._campaigns.rows_of(checked_names(names)))
 
     def certificate(self, name: str, *, lmos: int = 20) -> Certificate:
         """A proven bound on the regret of a campaign so far, as `Session.certificate`. Needs `certify=True`."""
         with self._guard.alone(self):
-            return certificate_of(self._campaigns, int(self._known([checked_campaign(name)])[0]), lmos)
+            return certificate_of(self._campaigns, int(self._campaigns.rows_of([checked_campaign(name)])[0]), lmos)
 
     def regret_bounds(self, names: Iterable[str]) -> np.ndarray:
         """Proven bounds on the regret of these campaigns so far, with at most seven LMOs each. Needs `certify=True`."""
         with self._guard.alone(self):
-            return bounds_of(self._campaigns, self._known(checked_names(names)))
+            return bounds_of(self._campaigns, self._campaigns.rows_of(checked_names(names)))
 
     def game(self, name: str, *, keep_rounds: bool = False) -> Game:
         """The rounds of a campaign so far as a `Game`; with their data if `keep_rounds`. Reads the whole file."""
@@ -132,7 +132,7 @@ class FleetViews(Stored):
     def _past(self, name: str, keep_rounds: bool) -> tuple[Past, Point]:
         """(past rounds, something of a decision's form)."""
         with self._guard.alone(self):
-            row = self._known([checked_campaign(name)])
+            row = self._campaigns.rows_of([checked_campaign(name)])
             decision = jax.tree.map(lambda leaf: leaf[0], self._campaigns.decisions(row))
         events = self._durable.past(lambda: self._guard.alone(self))  # other calls need not wait for all of it
         try:
@@ -144,9 +144,3 @@ class FleetViews(Stored):
     def regret(self, name: str, comparator: Any = None) -> Any:
         """Running regret of a campaign, as `Session.regret`."""
         return regret_of(self.game(name, keep_rounds=True), self._campaigns.problem, comparator)
-
-    def _known(self, names) -> np.ndarray:
-        rows = self._campaigns.rows
-        if unknown := [name for name in names if name not in rows]:
-            raise SessionError(f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
-        return np.fromiter((rows[name] for name in names), np.int64, len(names))

@@ -124,4 +124,7 @@ def compare(recorded: dict, current: dict, path, *, any_version: bool = False):
         if before != now:
             raise SessionError(f"{path} has {name}={before}, this is {name}={now}; give that, {deliberate}")
     if recorded["state"] != current["state"]:
-        raise SessionError(f"{path} started from a state= of other shapes; give that one when opening, {deliberate}")
+        raise SessionError(
+            f"{path} has states of other shapes: it started from another state=, which must be given again, or another "
+            f"version of cocoax wrote it, which must open it, {deliberate}"
+        )

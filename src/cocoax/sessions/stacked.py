@@ -1,6 +1,6 @@
 """What a call of a fleet is given: names and tickets, and rounds that are stacked along a leading axis."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -18,6 +18,8 @@ def checked_names(names, *, often: bool = False) -> list[str]:
     """Names of campaigns, each once, or `often`."""
     if isinstance(names, str):
         raise SessionError(f"names must be a list of names, got the string {names!r}; give [{names!r}]")
+    if not isinstance(names, Iterable):
+        raise SessionError(f"names must be a list of names, got {packing.short(names)}")
     names = list(names)
     for name in names:
         checked_campaign(name)
