@@ -241,7 +241,7 @@ def test_real_problems_are_drawn_with_data_or_without(show, monkeypatch, tmp_pat
 @pytest.mark.slow
 def test_other_real_problems_are_drawn_without_data(show, monkeypatch, tmp_path):
     monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "none"))
-    assert show("real_portfolio", 1500)["AutoGrowth, within the limit"] < load("real_portfolio").LIMIT
+    assert show("real_portfolio", 1500)["AutoGrowth"] < load("real_portfolio").LIMIT
     used = {name: figures[0] for name, figures in show("real_classification", 1000).items()}
     assert used["Auto, within the limit"] < 1.5 < used["logistic regression"]
     assert show("real_traffic", 30)["successive averages"][0] < 1.3
