@@ -107,5 +107,5 @@ def groups_of(domain: AbstractDomain) -> _Groups:
     other = " with other ranks" if isinstance(domain, PartitionMatroid) else ""
     raise LearnerError(
         "EntropicNewton plays on a ProbabilitySimplex or a PartitionMatroid with ranks of 1, got "
-        f"{type(domain).__name__}{other}"
+        f"{type(domain).__name__}{other}; choose learners.Auto()"
     )

@@ -114,7 +114,8 @@ def _local(stack, options, folder):
 
     _hush()
     common = {"host": _LOOPBACK, "nthreads": 1, "memory_limit": MEMORY_LIMIT // len(options), "dashboard": False}
-    common |= {"preload": ["cocoax.lab.run.workbench"], "local_directory": str(folder), "silence_logs": logging.ERROR}
+    common |= {"preload": ["cocoax.lab.run.workbench"], "local_directory": str(folder)}
+    common |= {"silence_logs": logging.CRITICAL}  # a worker whose scheduler stops before it does logs a trace
     workers = {i: {"cls": Nanny, "options": common | own} for i, own in enumerate(options)}
     scheduler = {"host": _LOOPBACK, "port": 0, "dashboard": True, "dashboard_address": f"{_LOOPBACK}:0"}
     quiet: Any = logging.ERROR
