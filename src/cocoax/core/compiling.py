@@ -100,13 +100,18 @@ def one_kernel(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*given):
         leaves, structure = jax.tree.flatten(given)
-        if tree.in_one_kernel.get() or not _is_small(given) or jax.default_backend() != "cpu":
+        if tree.in_one_kernel.get() or not _is_small(given) or not _has_one_cpu():
             return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
         packed = jnp.concatenate([jnp.ravel(leaf).astype(tree.dtype(leaves)) for leaf in leaves])
         return marked(packed, structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
 
     return call
+
+
+def _has_one_cpu() -> bool:
+    """Among several devices an array may be divided, and sums of its entries are then no arithmetic of one of them."""
+    return jax.default_backend() == "cpu" and jax.device_count() == 1
 
 
 def _is_small(given) -> bool:
