@@ -1,7 +1,7 @@
 """Learners beside the baselines of each field, on real data. Figures of docs/real_data.md, as Markdown tables.
 
 cocoax data fetch --all
-python -m benchmarks.real [portfolios] [telecom] [charging] [classification] [traffic] [equilibrium]
+python -m benchmarks.real [portfolios] [telecom] [charging] [classification] [traffic] [equilibrium] [moved]
 
 All tables without a name. A cell has what is earned or paid, and in brackets what is used of each limit. "Best fixed"
 keeps the limits, is chosen afterwards, and is certified by `hindsight`: no fixed decision does better than what stands
@@ -70,6 +70,32 @@ def table_of_portfolios() -> Iterator[Row]:
                 "EG, no limit": cell(instance.baseline("EG")),
                 "equal shares": cell(instance.baseline("uniform")),
                 "best fixed, proven at most": f"{np.exp(-best.value):.1f}, {np.exp(-best.lower_bound):.1f}",
+            }
+
+
+def table_of_moved() -> Iterator[Row]:
+    """Wealth of `AutoGrowth()` over that of EG without limits, from later days and with other fees; what is used."""
+
+    def cell(came_to, against):
+        over = np.exp(np.asarray(against.loss, float).sum() - np.asarray(came_to.loss, float).sum())
+        return f"{over:.3f} ({used(came_to).max():.1%})"
+
+    whole = [(0, fee) for fee in (0.0, 5e-4, 1e-3, 2e-3)]
+    for data, limits in portfolios.LIMITS.items():
+        growth = portfolios.growth_factors(data)
+        for day, fee in (*whole, *((day, 1e-3) for day in (100, 500, 1000, 2000, 4000))):
+            every = real.portfolio(data=growth[day:], fee=fee, **limits)
+            against = every.baseline("EG")
+            one_each = {
+                name: real.portfolio(data=growth[day:], fee=fee, **{name: limit}) for name, limit in limits.items()
+            }
+            yield {
+                "data": data,
+                "from day": str(day),
+                "fee": f"{1e4 * fee:.0f} bp",
+                **{name: cell(played(instance, AutoGrowth()), against) for name, instance in one_each.items()},
+                "all three": cell(played(every, AutoGrowth()), against),
+                "EG, no limit, uses": ", ".join(f"{part:.1%}" for part in used(against)),
             }
 
 
@@ -165,6 +191,7 @@ TABLES = {
     "classification": table_of_classification,
     "traffic": table_of_traffic,
     "equilibrium": table_of_equilibrium,
+    "moved": table_of_moved,
 }
 
 

@@ -47,7 +47,7 @@ def test_auto_newton_keeps_the_contract_of_learners():
     [
         (learners.PrimalDual(primal.ExponentiatedGradient(), cx.dual.RobustPI()), "plays on a ProbabilitySimplex"),
         (learners.PrimalDual(primal.DiagonalNewton(), cx.dual.RobustPI()), "DiagonalNewton plays on boxes"),
-        (learners.AutoFlow(), "EntropicNewton plays on a ProbabilitySimplex or a PartitionMatroid .* got L2Ball"),
+        (learners.AutoFlow(), "AutoFlow plays on a ProbabilitySimplex or a PartitionMatroid .* got L2Ball"),
         (learners.AutoGrowth(), "AutoGrowth plays on a ProbabilitySimplex"),
         (learners.AutoNewton(), "AutoNewton plays on boxes .* choose learners.Auto"),
     ],

@@ -40,4 +40,4 @@ class AutoFlow(AbstractUntuned):
         self.dual = RobustPI()
 
     def check(self, problem):
-        groups_of(problem.domain)
+        groups_of(problem.domain, "AutoFlow")

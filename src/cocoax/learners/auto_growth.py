@@ -155,4 +155,4 @@ def _held(shares, slope):
 def _traded(band, held, target):
     """The shares after trading what lies outside the band around the target."""
     shares = target * jnp.clip(ratio(held, target), 1 - band, 1 + band)
-    return shares / shares.sum()
+    return jnp.where(shares.sum() > 0, ratio(shares, shares.sum()), target)  # a band of 1 may keep nothing

@@ -97,8 +97,8 @@ class EntropicNewton(AbstractPrimal):
         return state, cost()
 
 
-def groups_of(domain: AbstractDomain) -> _Groups:
-    """The simplices that the domain is a product of."""
+def groups_of(domain: AbstractDomain, who: str = "EntropicNewton") -> _Groups:
+    """The simplices that the domain is a product of; the error for others names `who`."""
     if isinstance(domain, ProbabilitySimplex):
         return _Groups(jnp.zeros(domain.shape, int), domain.total, 1)
     if isinstance(domain, PartitionMatroid) and (tree.is_traced(domain.ranks) or np.all(np.asarray(domain.ranks) == 1)):
@@ -106,6 +106,6 @@ def groups_of(domain: AbstractDomain) -> _Groups:
         return _Groups(domain.labels, total, domain.ranks.size)
     other = " with other ranks" if isinstance(domain, PartitionMatroid) else ""
     raise LearnerError(
-        "EntropicNewton plays on a ProbabilitySimplex or a PartitionMatroid with ranks of 1, got "
+        f"{who} plays on a ProbabilitySimplex or a PartitionMatroid with ranks of 1, got "
         f"{type(domain).__name__}{other}; choose learners.Auto()"
     )

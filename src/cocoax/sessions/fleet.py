@@ -36,9 +36,10 @@ from .turn import Turn
 class Fleet(FleetViews):
     """Many learners that take decisions in the real world, each for a campaign of its own, in one file.
 
-    Each campaign has a name and plays as a `Session` would: the same bits, if that session begins with the key
-    `fleet.key(name)`. All campaigns have the same problem, learner, and form of rounds. A call serves many of them: it
-    compiles to one loop, and waits for the disk once.
+    Each campaign has a name and plays as a `Session` would that begins with the key `fleet.key(name)`: the same bits
+    where XLA compiles a round in a loop as it does alone, and else up to rounding (docs/sessions.md). All campaigns
+    have the same problem, learner, and form of rounds. A call serves many of them: it compiles to one loop, and waits
+    for the disk once.
 
     **Arguments:**
 
