@@ -109,7 +109,8 @@ def test_shares_are_the_same_whatever_the_total_is_and_whatever_falls():
 def test_a_band_of_1_that_keeps_nothing_goes_to_the_target():
     """So large a step leaves a share of 0, which prices never move; then all of the target lies there."""
     growth = np.array([[2.0, 1.0]] + [[1.0, 4.0]] * 4)
-    game = played(portfolio(data=growth).problem, growth, AutoGrowth(step=1e6, bands=[1.0]))
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, r: -jnp.log(jnp.vdot(r["growth"], x)))
+    game = played(problem, growth, AutoGrowth(step=1e6, bands=[1.0]))
     np.testing.assert_allclose(np.asarray(game.decisions)[[1, -1]], [[1.0, 0.0], [0.0, 1.0]], atol=1e-9)
 
 
