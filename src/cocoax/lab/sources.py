@@ -97,7 +97,7 @@ class Drawn(eqx.Module):
             warnings.filterwarnings("ignore", message="hindsight stopped")
             if self.instance is None:
                 return hindsight(self.problem, rounds, policy=self.problem.has_policies, tol=tol, progress=False)
-            return self.instance.comparator(rounds, tol=tol)
+            return self.instance.comparator(rounds, tol=tol, progress=False)
 
     @functools.cached_property
     def _optimum(self):
