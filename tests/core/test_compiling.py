@@ -54,6 +54,20 @@ def test_a_game_goes_on_under_jit_from_a_state_that_is_not_traced():
 # One kernel for a few numbers
 
 
+@pytest.fixture
+def own():
+    with compiling.own_program():
+        yield
+
+
+def test_programs_of_users_have_no_kernels_of_one_call():
+    """XLA ends the process where it cannot compile one, and users transform games in ways that nobody tried."""
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: r @ x)
+    game = jax.jit(lambda rounds: cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0)).loss)
+    cx.play(problem, cx.learners.Auto(), jnp.ones((4, 3)), key=jax.random.key(0))  # whose trace must not be taken
+    assert "xla_cpu_small_call" not in game.lower(jnp.ones((4, 3))).as_text()
+
+
 def some_numbers(x, many, flag, nothing):
     best = jnp.maximum(many, x).max()
     return {"sum": x + many.sum() + nothing.sum(), "chosen": jnp.where(flag, best, -1)}, ~flag, many
@@ -62,6 +76,7 @@ def some_numbers(x, many, flag, nothing):
 NUMBERS = jnp.asarray(0.5), jnp.arange(3.0), jnp.asarray(True), jnp.zeros((2, 0))
 
 
+@pytest.mark.usefixtures("own")
 def test_one_kernel_computes_the_same_in_every_transformation():
     small = one_kernel(some_numbers)
     expected = some_numbers(*NUMBERS)
@@ -73,6 +88,7 @@ def test_one_kernel_computes_the_same_in_every_transformation():
     assert jax.jit(jax.grad(lambda x: small(x, *NUMBERS[1:])[0]["sum"]))(0.5) == 1
 
 
+@pytest.mark.usefixtures("own")
 def test_one_kernel_keeps_dtypes():
     single, double = jnp.asarray(0.1, jnp.float32), jnp.asarray(0.1, float)
     found = jax.jit(one_kernel(lambda *numbers: numbers))(single, double, jnp.asarray(False))
@@ -80,6 +96,7 @@ def test_one_kernel_keeps_dtypes():
     assert found[0] == single and found[1] == double
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("flag", [True, False])
 def test_arguments_that_a_kernel_does_not_need_end_no_process(flag):
     """XLA aborts, and no error can be caught, where it removes one of several arguments."""
@@ -88,6 +105,7 @@ def test_arguments_that_a_kernel_does_not_need_end_no_process(flag):
     assert jax.jit(lambda x: chosen(jnp.zeros(()), jnp.zeros(2), jnp.asarray(flag)) + x)(0.0) == (0 if flag else 1)
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("derivative", [jax.grad, jax.jacfwd, jax.hessian])
 def test_derivatives_are_no_kernels_of_several_arguments(derivative):
     """XLA ended the process in the gradient of a game of Auto on a simplex, without constraints."""
@@ -97,6 +115,7 @@ def test_derivatives_are_no_kernels_of_several_arguments(derivative):
     assert by_hand(0.0) == 3
 
 
+@pytest.mark.usefixtures("own")
 def test_several_devices_have_no_kernels_of_their_own(monkeypatch):
     """XLA compiles no sum of an array that is divided among devices into one kernel."""
     monkeypatch.setattr(jax, "device_count", lambda: 2)
@@ -104,6 +123,7 @@ def test_several_devices_have_no_kernels_of_their_own(monkeypatch):
     assert "xla_cpu_small_call" not in program
 
 
+@pytest.mark.usefixtures("own")
 def test_one_kernel_is_one():
     program = jax.jit(lambda numbers: one_kernel(some_numbers)(*numbers)[0]).lower(NUMBERS).compile().as_text()
     if jax.default_backend() == "cpu" and jax.device_count() == 1:

@@ -1,8 +1,10 @@
 """Programs of whole games, compiled with options of XLA that give a first result sooner."""
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -28,16 +30,34 @@ def quick_jit(function: Callable, **arguments: Any) -> Callable:
     """
     plain = jax.jit(function, **arguments)
 
+    @functools.wraps(function)
+    def ours(*given):
+        with own_program():
+            return function(*given)
+
     @functools.cache
     def quick():
         options = quick_options()
-        return jax.jit(function, compiler_options=options, **arguments) if options else plain
+        return jax.jit(ours, compiler_options=options, **arguments) if options else plain
 
     @functools.wraps(function)
     def call(*given):
         return (plain if tree.is_traced(given) or _is_under_jit() else quick())(*given)
 
     return call
+
+
+_is_own: ContextVar[bool] = ContextVar("_is_own", default=False)
+
+
+@contextlib.contextmanager
+def own_program() -> Iterator[None]:
+    """Where a whole program is traced that cocoax compiles itself, and nobody transforms: `one_kernel` works there."""
+    outer = _is_own.set(True)
+    try:
+        yield
+    finally:
+        _is_own.reset(outer)
 
 
 @functools.cache
@@ -67,7 +87,9 @@ def one_kernel(function: Callable) -> Callable:
 
     Only for arithmetic, entry by entry, and for sums and maxima of entries: products of matrices, sorts, scatters and
     callbacks cannot be compiled so. Arguments are PyTrees of arrays, of floats or booleans. If they are large, or not
-    stored entry by entry, it is `function` itself, and what it calls may be one kernel.
+    stored entry by entry, it is `function` itself, and what it calls may be one kernel. It is also `function` itself
+    outside of `own_program`: XLA ends the process where it cannot compile such a kernel, so users' transformations
+    have none.
 
     >>> one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
     1.5
@@ -100,7 +122,7 @@ def one_kernel(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*given):
         leaves, structure = jax.tree.flatten(given)
-        if tree.in_one_kernel.get() or not _is_small(given) or not _has_one_cpu():
+        if tree.in_one_kernel.get() or not _is_own.get() or not _is_small(given) or not _has_one_cpu():
             return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
         packed = jnp.concatenate([jnp.ravel(leaf).astype(tree.dtype(leaves)) for leaf in leaves])
