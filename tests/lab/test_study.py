@@ -291,7 +291,7 @@ def test_progress_in_plain_logs(capsys, monkeypatch):
         reporter.say("the worker a is gone")
     assert capsys.readouterr().err.splitlines() == [
         "  0%, 0 batches, 0 games a second, time left not known yet: first",
-        " 10%, 1 batches, 0.182 games a second, 19 s left: second",
+        " 10%, 1 batch, 0.182 games a second, 19 s left: second",
         " 50%, 2 batches, 0.667 games a second, 15 s left: third",
         "the worker a is gone",
     ]

@@ -91,7 +91,8 @@ def one_kernel(function: Callable) -> Callable:
     outside of `own_program`: XLA ends the process where it cannot compile such a kernel, so users' transformations
     have none.
 
-    >>> one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
+    >>> with own_program():
+    ...     one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
     1.5
     """
 

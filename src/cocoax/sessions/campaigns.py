@@ -2,7 +2,7 @@
 
 import copy
 import json
-from typing import Any, Self
+from typing import Any
 
 import jax
 import numpy as np
@@ -71,7 +71,7 @@ class Campaigns:
         self.columns = more
         self.totals.grow(rows)
 
-    def fork(self) -> Self:
+    def fork(self) -> "Campaigns":
         """The same campaigns, in which others may begin, and requests get a schema, without a change here.
 
         Rows that are in use are the same ones. Others may be written to: a campaign that begins clears its own.

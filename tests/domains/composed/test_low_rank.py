@@ -78,6 +78,7 @@ def test_gradients_are_those_of_the_matrix_that_is_written_down():
     )
 
 
+@pytest.mark.slow
 def test_auto_plays_the_same_game():
     """For as long as no target is reached, in the first 29 rounds: then rounding alone chooses vertices."""
     game = cx.play(FACTORED, cx.learners.Auto(), ROUNDS, key=KEY)
