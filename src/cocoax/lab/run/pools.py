@@ -208,8 +208,8 @@ class Dask(Executor):
         }
 
     def call(self, function, *arguments):
-        first = {"workers": self._others, "allow_other_workers": True} if self.facts else {}
-        return self._submit(function, *arguments, pure=False, **first)
+        _ = self.facts  # finds the workers
+        return self._submit(function, *arguments, pure=False, workers=self._others, allow_other_workers=True)
 
     def share(self, data):
         """To the scheduler, once; workers pass it on."""
