@@ -58,6 +58,20 @@ def test_other_sets_are_refused(learner, sentence):
         cx.play(problem, learner, jnp.ones((3, 2)), key=jax.random.key(0))
 
 
+@pytest.mark.parametrize("takes", ["loss", "constraint"])
+@pytest.mark.parametrize(
+    "learner, domain",
+    [(learners.AutoFlow(), domains.ProbabilitySimplex(3)), (learners.AutoNewton(), domains.Box([0.0] * 3, [1.0] * 3))],
+    ids=["AutoFlow", "AutoNewton"],
+)
+def test_movement_is_refused_by_those_that_would_not_count_it(learner, domain, takes):
+    parts = {"loss": jnp.vdot, takes: lambda x, r, previous: jnp.abs(x - previous).sum() - 0.1}
+    with pytest.raises(cx.errors.LearnerError) as caught:
+        cx.play(cx.Problem(domain, **parts), learner, jnp.ones((3, 3)), key=jax.random.key(0))
+    name = type(learner).__name__
+    assert str(caught.value) == f"{name} does not count movement; leave out previous, or choose learners.Auto()"
+
+
 @pytest.mark.parametrize(
     "make, sentence",
     [

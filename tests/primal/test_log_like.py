@@ -8,7 +8,7 @@ import pytest
 import cocoax as cx
 from cocoax import primal, theory
 from cocoax.dual.base import Weights
-from cocoax.learners.base import Reveal
+from cocoax.learners.reveal import Reveal
 
 ASSETS, ROUNDS = 4, 250
 SIMPLEX = cx.domains.ProbabilitySimplex(ASSETS, 2.0)
@@ -86,7 +86,7 @@ def test_exponentiated_gradient_has_no_unit():
 @pytest.mark.parametrize("kind", ["noise", "one is better", "leaders change"])
 def test_online_newtons_regret_is_below_its_bound_and_its_projections_are_exact(kind):
     rounds, ends = growth(kind), (1, 20, ROUNDS)
-    damping = 4.0 if kind == "noise" else 1.0
+    damping = 4.0 if kind == "noise" else 1.0  # the bound holds for every one
     _, losses, _, states = run(primal.OnlineNewton(damping=damping), PROBLEM, rounds)
     best = best_so_far(PROBLEM, rounds, ends)
     epsilon = damping / (states.rate[0] * float(SIMPLEX.diameter(2))) ** 2

@@ -40,4 +40,5 @@ class AutoFlow(AbstractUntuned):
         self.dual = RobustPI()
 
     def check(self, problem):
+        super().check(problem)
         groups_of(problem.domain, "AutoFlow")

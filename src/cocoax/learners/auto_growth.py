@@ -18,8 +18,9 @@ from ..errors import LearnerError
 from ..primal.base import cost
 from ..primal.hedge import Hedge
 from ..problem.problem import Problem
-from .base import AbstractLearner, first_decision, gradient_norms, outcome, point_played
+from .base import AbstractLearner, first_decision, outcome, point_played
 from .debts import Debts
+from .reveal import gradient_norms
 
 _BANDS = (0.0, 0.005, 0.02)
 

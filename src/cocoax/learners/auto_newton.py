@@ -62,6 +62,7 @@ class AutoNewton(AbstractUntuned):
         self.dual = RobustPI(_GAIN)
 
     def check(self, problem):
+        super().check(problem)
         if problem.domain.intervals() is None:
             raise LearnerError(
                 "AutoNewton plays on boxes and products of boxes, got "

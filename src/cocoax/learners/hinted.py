@@ -18,8 +18,9 @@ from ..errors import LearnerError
 from ..primal.base import cost
 from ..primal.bet import Bet
 from ..primal.hedge import Hedge
-from .base import AbstractLearner, first_decision, gradient_norms, outcome, point_played
+from .base import AbstractLearner, first_decision, outcome, point_played, refuse_movement
 from .pricing import asking_for_prediction, prediction
+from .reveal import gradient_norms
 
 
 class _State(eqx.Module):
@@ -92,8 +93,7 @@ class Hinted(AbstractLearner):
     def check(self, problem):
         if not problem.has_requests:
             raise LearnerError('Hinted decides after a forecast; give Problem(request="forecast"), a field of rounds')
-        if problem.has_movement:
-            raise LearnerError("Hinted does not count movement; leave out previous")
+        refuse_movement(problem, self)
 
     def init(self, problem, *, key, horizon=None, start=None):
         self.check(problem)

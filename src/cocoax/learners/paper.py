@@ -20,9 +20,7 @@ from ..primal.perturbation import AbstractPerturbation
 from ..theory.traced_powers import ceil_power
 from .base import (
     AbstractLearner,
-    Reveal,
     first_decision,
-    gradient_norms,
     outcome,
     parameter,
     planned,
@@ -30,6 +28,7 @@ from .base import (
     positive_parameter,
 )
 from .primal_dual import AbstractPrimalDual, bounds_by_weights
+from .reveal import Reveal, gradient_norms
 
 
 class _BlocksState(eqx.Module):

@@ -16,7 +16,7 @@ from ..errors import LearnerError, ProblemError
 from ..primal.base import cost
 from ..problem.lagrangian import Answer, best_answer
 from ..problem.problem import Problem, Round
-from .base import AbstractLearner, first_decision, outcome, point_played
+from .base import AbstractLearner, first_decision, outcome, point_played, refuse_movement
 
 
 class PricingState(eqx.Module):
@@ -42,8 +42,7 @@ class AbstractPricing(AbstractLearner):
     def check(self, problem):
         if not problem.has_requests:
             raise LearnerError(f"{type(self).__name__} decides after a request; give Problem(request=...)")
-        if problem.has_movement:
-            raise LearnerError(f"{type(self).__name__} does not count movement; leave out previous")
+        refuse_movement(problem, self)
 
     def init(self, problem, *, key, horizon=None, start=None):
         self.check(problem)

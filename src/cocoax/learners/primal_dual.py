@@ -15,7 +15,8 @@ from ..dual.base import AbstractDual, Weights
 from ..errors import LearnerError
 from ..primal.base import AbstractPrimal, RoundBounds
 from ..problem.problem import Problem, Regularity
-from .base import AbstractLearner, Moved, Reveal, first_decision, gradient_norms, outcome, planned, point_played
+from .base import AbstractLearner, first_decision, outcome, planned, point_played
+from .reveal import Moved, Reveal, gradient_norms
 
 
 class _State(eqx.Module):

@@ -15,7 +15,16 @@ from ..dual.regularized_ascent import RegularizedAscent
 from ..primal.base import RoundBounds, cost
 from ..primal.ogd import OGD
 from ..problem.problem import Problem
-from .base import AbstractLearner, Horizon, first_decision, outcome, parameter, point_played, positive_parameter
+from .base import (
+    AbstractLearner,
+    Horizon,
+    first_decision,
+    outcome,
+    parameter,
+    point_played,
+    positive_parameter,
+    refuse_movement,
+)
 from .primal_dual import AbstractPrimalDual, bounds_by_weights
 
 
@@ -55,6 +64,9 @@ class AbstractUntuned(AbstractRetuned):
 
     dual: eqx.AbstractVar[Any]
 
+    def check(self, problem):
+        refuse_movement(problem, self)
+
     def rule(self, problem, horizon) -> AbstractDual:
         return self.dual
 
@@ -84,6 +96,9 @@ class PDOGD(AbstractPrimalDual):
     This is also the method of Mahdavi et al., which needs no name of its own: theirs has one step
     $\eta=\Theta(1/\sqrt T)$ for both parts and a regularisation $\delta\eta$ with $\delta=\Theta(D^2)$ (rates confirmed
     in print, constants not), and projects onto a ball around X only.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PDOGD(beta=0.25)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
     """
 
     facts = Facts(
@@ -119,6 +134,11 @@ class AdaptivePDOGD(AbstractRetuned):
     As `PDOGD` with $\eta_t=\frac{R}{Dt^\beta}$, $\theta_t=\frac{6RD}{t^\beta}$, $\mu_t=\frac{1}{\theta_t(t+1)}$ and
     $\beta\in(0,1)$. For a fixed constraint, regret $O(T^{\max(\beta,1-\beta)})$ and violation $O(T^{1-\beta/2})$
     (rates confirmed in print, this form for $\beta=\frac12$).
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.AdaptivePDOGD()  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '3/4')
     """
 
     facts = Facts(
@@ -151,7 +171,14 @@ class _StayState(eqx.Module):
 
 
 class Stay(AbstractLearner):
-    """Plays its start for ever. A method that does not beat it has learnt nothing."""
+    """Plays its start for ever. A method that does not beat it has learnt nothing.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import cocoax as cx
+    >>> problem = cx.Problem(cx.domains.ProbabilitySimplex(2), lambda x, cost: jnp.vdot(cost, x))
+    >>> cx.play(problem, Stay(), jnp.eye(2), key=jax.random.key(0)).loss.tolist()
+    [0.5, 0.5]
+    """
 
     facts = Facts(cost="nothing", guarantee="none: what doing nothing would cost", cites=("cocoax",))
 

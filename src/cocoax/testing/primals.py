@@ -11,7 +11,7 @@ from ..core import tree
 from ..domains.base import AbstractDomain
 from ..dual.base import Weights
 from ..errors import LearnerError
-from ..learners.base import Reveal
+from ..learners.reveal import Reveal
 from ..primal.base import AbstractPrimal, RoundBounds
 from ..problem.problem import Problem
 from . import problems
