@@ -1,5 +1,6 @@
 """Docstrings as the site shows them, with cost, guarantee and citation below: an extension of Griffe."""
 
+import ast
 import importlib
 import re
 
@@ -54,6 +55,12 @@ class Docstrings(griffe.Extension):
     def on_class_members(self, *, cls: griffe.Class, **kwargs) -> None:
         if cls.docstring:
             cls.docstring.value += f"\n\n{fields_of(cls)}\n\n{facts_of(cls.path)}"
+
+    def on_alias_instance(self, *, node: ast.AST | griffe.ObjectNode, alias: griffe.Alias, **kwargs) -> None:
+        """`from .experts import mixture as mixture`: the name stands on the page of the module that says so."""
+        module = alias.parent
+        if isinstance(node, ast.ImportFrom) and module and getattr(module.filepath, "suffix", "") == ".py":
+            alias.public = any(one.asname == one.name == alias.name for one in node.names) or None
 
 
 def fields_of(cls: griffe.Class) -> str:

@@ -1,5 +1,6 @@
 """Every page, example and public name is in the site, without building it."""
 
+import inspect
 import re
 
 import griffe
@@ -7,6 +8,7 @@ import jupytext
 import nbformat
 import pytest
 
+import cocoax as cx
 from docsite import ROOT, docstrings, gallery, links, pages, reference, runs, tutorials
 from docsite import __main__ as build
 
@@ -67,6 +69,15 @@ def test_the_reference_shows_fields_with_their_comments():
     comparator = griffe.load("cocoax.comparators.comparator", search_paths=[ROOT / "src"], extensions=extensions)
     text = comparator["Comparator"].docstring.value
     assert "- `loss`: (T,): f_t(x*)\n" in text and "- `value`\n" in text and "```pycon\n>>> import" in text
+
+
+def test_the_reference_shows_a_modules_functions_wherever_they_are_written():
+    extensions = griffe.Extensions(docstrings.Docstrings())
+    module = griffe.load("cocoax.theory.regret", search_paths=[ROOT / "src"], extensions=extensions)
+    shown = {name for name, part in module.members.items() if part.is_public and not name.startswith("_")}
+    functions = {name for name, part in vars(cx.theory.regret).items() if inspect.isfunction(part)}
+    assert shown == functions - {"ftpl_constants", "kappa"}  # of `theory.constants`
+    assert "```pycon" in module["mixture"].docstring.value
 
 
 def test_there_are_notebooks_that_jupyter_opens():
