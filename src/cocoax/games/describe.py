@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from ..core import check
 from ..core.summaries import Summary, number, point
 from ..errors import ProblemError
+from .metrics import metric_columns
 
 if TYPE_CHECKING:
     from .game import Game
@@ -72,17 +72,6 @@ def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:
         shown |= {f"{name}: violation": violation[..., i], f"{name}: multiplier": np.asarray(game.multiplier)[..., i]}
     shown |= metric_columns(game.metrics)
     return {name: curve.reshape(-1, len(rounds)) if curve.ndim > 1 else curve for name, curve in shown.items()}
-
-
-def metric_columns(metrics: Any) -> dict[str, np.ndarray]:
-    """What `play(metrics=...)` recorded, by name."""
-    return dict(zip(metric_names(metrics), map(np.asarray, jax.tree.leaves(metrics))))
-
-
-def metric_names(metrics: Any) -> list[str]:
-    """The keys of a dict of metrics, joined where dicts are nested; `metric` for a single number."""
-    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(metrics)]
-    return ["_".join(jax.tree_util.keystr((key,), simple=True) for key in path) or "metric" for path in paths]
 
 
 def figure(game: "Game", comparator: Any, title: str | None) -> Any:

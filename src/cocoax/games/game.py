@@ -20,6 +20,7 @@ from ..problem.minorants import Minorants
 from ..problem.policy_sums import PolicySums
 from ..problem.problem import Problem
 from . import describe
+from .metrics import metric_columns
 
 
 @contextlib.contextmanager
@@ -186,7 +187,7 @@ class Game(eqx.Module):
             columns[f"{name}_violation"] = violation[..., i]
             columns[f"{name}_hard_violation"] = hard[..., i]
             columns[f"{name}_multiplier"] = self.multiplier[..., i]
-        columns |= describe.metric_columns(self.metrics)
+        columns |= metric_columns(self.metrics)
         columns["lmo_calls"] = self.lmo_calls
         columns["gradient_calls"] = self.gradient_calls
         return {name: np.asarray(column).reshape(-1) for name, column in columns.items()}
@@ -195,7 +196,8 @@ class Game(eqx.Module):
         """A matplotlib `Figure` of losses (or regret against a comparator), violations, multipliers and metrics.
 
         Of a batch: the mean of its games, with a band from the smallest to the largest. `figure.savefig("game.png")`
-        writes it; notebooks show it. Needs `pip install "cocoax[figures]"`.
+        writes it; notebooks show it. Needs `pip install "cocoax[figures]"`. Several learners in one figure:
+        `cx.lab.plot`.
         """
         return describe.figure(self, comparator, title)
 

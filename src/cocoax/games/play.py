@@ -17,12 +17,12 @@ from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
 from ..learners.certified import CertifiedState
 from ..problem.environment import Environment, emitted
-from ..problem.functions import as_array, call, function_of
-from ..problem.problem import Problem, table_columns
+from ..problem.functions import function_of
+from ..problem.problem import Problem
 from ..problem.rounds import as_rounds, entry_not_finite, number_of_rounds
 from . import loop
-from .describe import metric_names
 from .game import Game
+from .metrics import measure
 from .movement import as_played
 from .state import Progress, begin, checked_start, checked_state
 
@@ -121,7 +121,7 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
         progress = Progress(learner_state, following, progress.key, number)
         bound = _bound(problem, learner_state, t, certify) if certify else None
         kept = decision if keep_decisions else None, round if keep_rounds else None
-        row = (outcome, *kept, bound, _measured(problem, metrics, decision, round))
+        row = (outcome, *kept, bound, measure(problem, metrics, decision, round))
         return (progress, _add_decision(problem.domain, total, decision)), row
 
     progress = Progress(state, None, None, None) if environment is None else state
@@ -153,22 +153,6 @@ def _reveal(problem, learner, rounds, progress, t):
         return None, loop.at(rounds, t)
     decision = None if problem.has_requests else learner.decision(progress.learner)
     return emitted(rounds, progress.environment, decision, jax.random.fold_in(progress.key, progress.round))
-
-
-def _measured(problem, metrics, decision, round):
-    """The metrics of a round, checked to be numbers whose names are free in `Game.table()`."""
-    if metrics is None:
-        return None
-    answer = call(metrics, "metrics", problem.domain.view(decision), round)
-    expected = "metrics must return a number, or a dict of numbers"
-    values = jax.tree.map(lambda leaf: as_array(leaf, expected), answer)
-    names = [*table_columns(problem.names), *metric_names(values)]
-    for name, leaf in zip(metric_names(values), jax.tree.leaves(values)):
-        if leaf.shape != ():
-            raise ProblemError(f"{expected}, got shape {leaf.shape} for {name!r}; reduce it, for example by jnp.sum")
-        if names.count(name) > 1:
-            raise ProblemError(f"metrics has the name {name!r}, which Game.table() has already; choose another")
-    return values
 
 
 def _bound(problem, state, t, every):

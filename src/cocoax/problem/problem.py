@@ -16,9 +16,8 @@ from ..errors import ProblemError
 from . import derivatives
 from .functions import WithPrevious, constraint_values, function_of, loss_value
 from .movement import arguments, nearby
+from .names import constraint_names, request_fields
 from .regularity import Regularity, regularities, stated
-
-_COLUMNS = ("game", "round", "loss", "regret", "score", "lmo_calls", "gradient_calls")
 
 Round = Any
 """What one round reveals: any PyTree."""
@@ -90,8 +89,8 @@ class Problem(eqx.Module):
         self.regularity = regularities(regularity)
         if constraint is None and constraints != 1:
             raise ProblemError(f"constraints={constraints!r} needs a constraint function; give Problem(constraint=...)")
-        self.names = () if constraint is None else _names(constraints)
-        self.request = _fields(request)
+        self.names = () if constraint is None else constraint_names(constraints)
+        self.request = request_fields(request)
         self.integral = check.flag(integral, "integral", ProblemError)
         self.previous = None
 
@@ -242,32 +241,3 @@ class Problem(eqx.Module):
 
 def _optional(function, name, may_take=None) -> Callable | None:
     return None if function is None else function_of(function, name, "x", "round", may_take=may_take)
-
-
-def _fields(request) -> bool | tuple[str, ...]:
-    """Names of the fields of a round that make its request; or all (True) or none (False)."""
-    if isinstance(request, bool):
-        return request
-    names = (request,) if isinstance(request, str) else request
-    if not (isinstance(names, tuple | list) and names and all(isinstance(name, str) and name for name in names)):
-        raise ProblemError(f"request must be True, False, or names of fields of a round, got {request!r}")
-    return tuple(names)
-
-
-def _names(constraints) -> tuple[str, ...]:
-    if not isinstance(constraints, str | tuple | list):
-        count = check.whole(constraints, "constraints", ProblemError, low=1)
-        return ("constraint",) if count == 1 else tuple(f"constraint_{i}" for i in range(count))
-    names = (constraints,) if isinstance(constraints, str) else tuple(constraints)
-    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise ProblemError(f"constraints must be a number or a tuple of different names, got {constraints!r}")
-    columns = table_columns(names)
-    if len(set(columns)) < len(columns):
-        raise ProblemError(f"constraints {names} give Game.table() two columns of one name; call them something else")
-    return names
-
-
-def table_columns(names: Sequence[str]) -> list[str]:
-    """The columns that `Game.table()` may have, for constraints of these names."""
-    suffixes = ("", "_violation", "_hard_violation", "_multiplier")
-    return [*_COLUMNS, *(name + suffix for name in names for suffix in suffixes)]

@@ -13,7 +13,8 @@ from jaxtyping import Array, Float
 
 from ...core import host, tree
 from ...errors import DomainError
-from ..base import AbstractDomain, floating
+from ..base import AbstractDomain
+from ..checked import floating
 from ..vertices import Dense
 from .lp_scaling import equilibrate
 
