@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
+from problem_tools import check_expected_constraint, check_stated_constants
 from slow_tools import slow_but
 
 import cocoax as cx
@@ -133,45 +134,12 @@ def test_expected_constraint_is_the_mean_of_many_rounds(make):
     instance = make(KEY)
     if instance.expected_constraint is None:
         pytest.skip("constraints that change have no one expectation")
-
-    @jax.jit
-    def measured(rounds):
-        x = instance.problem.domain.lmo(jax.random.normal(KEY, instance.problem.domain.shape)).dense()
-        return instance.expected_constraint(x), jax.vmap(lambda r: instance.problem.values(x, r)[1])(rounds)
-
-    expected, values = map(np.asarray, measured(instance.rounds(4000, KEY)))
-    error = values.std(0) / len(values) ** 0.5
-    assert np.all(np.abs(values.mean(0) - expected) <= 4.5 * error + 1e-12)
+    check_expected_constraint(instance, KEY)
 
 
 @NEW
 def test_stated_constants_hold_at_vertices_and_between(make):
-    instance = make(KEY)
-    problem, domain = instance.problem, instance.problem.domain
-
-    @jax.vmap
-    def measure(x, y, r):
-        first, second = (
-            jnp.stack([f, *g]).reshape(1 + len(g), -1) for f, g in (problem.gradients(z, r) for z in (x, y))
-        )
-        return first, first - second, (x - y).reshape(-1), jnp.abs(problem.values(x, r)[1]).max()
-
-    @jax.jit
-    def measured(rounds):
-        directions = jax.random.normal(KEY, (40, *domain.shape))
-        vertices = jax.vmap(lambda direction: domain.lmo(direction).dense())(directions)
-        points = 0.5 * jnp.concatenate([vertices + vertices, vertices + vertices[::-1]])
-        rounds = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), rounds)
-        return measure(points, jnp.roll(points, 1, axis=0), rounds)
-
-    gradient, change, move, values = map(np.asarray, measured(instance.rounds(40, KEY)))
-    for stated in problem.regularity:
-        far = np.linalg.norm(move, axis=-1) if stated.norm == 2 else np.abs(move).sum(-1)
-        assert np.linalg.norm(gradient, stated.norm, axis=-1).max() <= stated.lipschitz * (1 + 1e-9)
-        assert values.max() <= stated.constraint_bound * (1 + 1e-9)
-        if stated.smoothness is not None:
-            rise = np.linalg.norm(change, stated.norm, axis=-1).max(-1)
-            assert (rise - stated.smoothness * far).max() <= 1e-9 * stated.lipschitz
+    check_stated_constants(make(KEY), KEY)
 
 
 def test_other_units_scale_everything_exactly():
@@ -456,6 +424,17 @@ def test_where_no_trend_can_be_seen_none_is_claimed(finished):
     study = SimpleNamespace(table=lambda: table, learners=finished.learners, sources=finished.sources, seeds=[0])
     assert arena.standings(study)["falls"].null_count() == 2
     assert "falls as T grows, with the interval: not known with one horizon or one seed." in arena.markdown(study, "x")
+
+
+def test_of_two_horizons_there_is_no_slope_but_a_fall_that_the_seeds_show(finished):
+    table = finished.table().filter(pl.col("horizon") < 40)
+    study = SimpleNamespace(
+        table=lambda: table, learners=finished.learners, sources=finished.sources, seeds=finished.seeds
+    )
+    rows, text = arena.standings(study), arena.markdown(study, "x")
+    assert rows["slope"].is_nan().all() and not rows["falls"].null_count()
+    assert "Where there is no slope: from the smallest T to the largest" in text
+    assert "Where there is no slope" not in arena.markdown(finished, "x")
 
 
 def test_a_game_that_goes_bad_has_an_infinite_score(finished):

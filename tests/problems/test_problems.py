@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from problem_tools import check_expected_constraint, check_stated_constants
 
 import cocoax as cx
 from cocoax import problems
@@ -32,48 +33,13 @@ READY = {
 @pytest.mark.parametrize("name", READY)
 def test_stated_constants_hold_at_vertices_and_between(name):
     instance = READY[name]()
-    problem, domain = instance.problem, instance.problem.domain
-    rounds = instance.rounds(40, KEY)
-
-    def measure(x, y, r):
-        _, g = problem.values(x, r)
-        gradients, others = (jnp.stack([f, *g]) for f, g in (problem.gradients(x, r), problem.gradients(y, r)))
-        flat = gradients.reshape(len(gradients), -1)
-        change, move = (gradients - others).reshape(len(gradients), -1), (x - y).reshape(-1)
-        return {
-            2: (jnp.linalg.norm(flat, axis=1).max(), jnp.linalg.norm(change, axis=1).max(), jnp.linalg.norm(move)),
-            jnp.inf: (jnp.abs(flat).max(), jnp.abs(change).max(), jnp.abs(move).sum()),
-        }, jnp.abs(g).max()
-
-    @jax.jit
-    def measured(rounds):
-        directions = jax.random.normal(KEY, (40, *domain.shape))
-        vertices = jax.vmap(lambda direction: domain.lmo(direction).dense())(directions)
-        points = jnp.concatenate([vertices, 0.5 * vertices + 0.5 * vertices[::-1]])
-        rounds = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), rounds)
-        return jax.vmap(measure)(points, jnp.roll(points, 1, axis=0), rounds)
-
-    norms, largest = jax.tree.map(np.asarray, measured(rounds))
-    assert {one.norm for one in problem.regularity} == {2, jnp.inf}
-    for stated in problem.regularity:
-        gradient, change, move = norms[stated.norm]
-        assert gradient.max() <= stated.lipschitz + 1e-9
-        assert (change - stated.smoothness * move).max() <= 1e-9
-        assert largest.max() <= stated.constraint_bound + 1e-9
+    assert {one.norm for one in instance.problem.regularity} == {2, jnp.inf}
+    check_stated_constants(instance, KEY)
 
 
 @pytest.mark.parametrize("name", READY)
 def test_expected_constraint_is_the_mean_of_many_rounds(name):
-    instance = READY[name]()
-
-    @jax.jit
-    def measured(rounds):
-        x = instance.problem.domain.lmo(jax.random.normal(KEY, instance.problem.domain.shape)).dense()
-        return instance.expected_constraint(x), jax.vmap(lambda r: instance.problem.values(x, r)[1])(rounds)
-
-    expected, values = map(np.asarray, measured(instance.rounds(4000, KEY)))
-    error = values.std(0) / len(values) ** 0.5
-    assert np.all(np.abs(values.mean(0) - expected) <= 4.5 * error + 1e-12)
+    check_expected_constraint(READY[name](), KEY)
 
 
 @pytest.mark.parametrize("n, size", [(30, 17), (20, 20), (40, 3), (1, 1)])

@@ -124,11 +124,21 @@ def _demands(rows, challenger):
     judged = rows.filter(pl.col("within").is_not_null())
     first = judged.filter(pl.col("problem").is_in(VERSION_1))
     yield f"* {challenger} is worse than playing the start by at most 5%, at every horizon: {_count(rows, 'safe')}."
-    yield f"* Its score per round falls as T grows, with the interval: {_count(rows, 'falls')}."
+    yield f"* Its score per round falls as T grows, with the interval: {_count(rows, 'falls')}.{_without_slope(rows)}"
     yield (
         f"* Its score is at most {FACTOR:g} times the best rival's (half of it, where that is negative: better than "
         f"the comparator): {_count(judged, 'within')}; {SHARE:.0%} are asked. Of the problems that the arena's first "
         f"version had: {first['within'].sum()} of {len(first)}."
+    )
+
+
+def _without_slope(rows) -> str:
+    """How a fall was judged where the table has no slope."""
+    if not len(rows.filter(pl.col("slope").is_nan() & pl.col("falls").is_not_null())):
+        return ""
+    return (
+        " Where there is no slope: from the smallest T to the largest, or below 0 there, with the interval over the "
+        "seeds."
     )
 
 
