@@ -22,9 +22,9 @@ import scipy.stats
 import cocoax as cx
 from cocoax.lab import Study
 from cocoax.lab.report.data import ReportData
-from cocoax.lab.report.describe import describe, other_parameters
 from cocoax.lab.report.figures import draw_horizons, styles
 from cocoax.lab.report.games import plot
+from cocoax.lab.report.learner_facts import describe, other_parameters
 from cocoax.lab.report.write import _images, write_report
 from cocoax.lab.results import statistics
 from cocoax.lab.results.rows import FIGURES

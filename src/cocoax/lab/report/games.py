@@ -16,6 +16,8 @@ from .figures import NOTEBOOK, Line, draw_bound, draw_panels, styles
 def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
     """Regret (without a comparator, total loss), violation and multiplier over the rounds; a Matplotlib figure.
 
+    For learners beside each other. All constraints and metrics of one game: `game.plot()`.
+
     **Arguments:**
 
     - `games`: by the learners' names; each one game, or a batch by `jax.vmap`, drawn as mean and band over the batch.

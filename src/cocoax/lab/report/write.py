@@ -23,10 +23,10 @@ from ..arguments import naming_problem
 from ..results.rows import harmless
 from ..run.pools import pool_of
 from .data import ReportData
-from .describe import learner_facts
 from .figures import Rates, draw_horizons, draw_rounds, image_files, styles
 from .headline import headline
 from .latex import latex
+from .learner_facts import learner_facts
 from .page import render
 from .problem_facts import sentence
 from .sections import section
