@@ -1,6 +1,7 @@
 """The paper's methods on the paper's experiment, with their proven constants: writes docs/paper_table.md.
 
 python -m benchmarks.paper_table [--instances 10] [--seed 2024]
+python -m benchmarks.paper_table --only Auto    # prints one row, and writes nothing
 """
 
 import argparse
@@ -85,12 +86,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=10)
     parser.add_argument("--seed", type=int, default=2024)
+    parser.add_argument("--only", choices=LEARNERS, help="one method, whose row is printed alone")
     parser.add_argument("--out", type=Path, default=Path("docs/paper_table.md"))
     options = parser.parse_args()
     problems, rounds = make_instances(options.instances, options.seed)
     keys = jax.random.split(jax.random.key(options.seed + 1), options.instances)
     rows = []
-    for name, (learner, known_regret, known_slope) in LEARNERS.items():
+    for name in LEARNERS if options.only is None else [options.only]:
+        learner, known_regret, known_slope = LEARNERS[name]
         began = time.perf_counter()
         regret, violation, multiplier, calls = final_figures(learner, problems, rounds, keys)
         last = regret[-1]
@@ -100,6 +103,8 @@ def main():
             f"{multiplier[-1].max():.1g} | {calls:.1f} |"
         )
         print(f"{rows[-1]}  ({time.perf_counter() - began:.0f} s)", flush=True)
+    if options.only is not None:
+        return
     options.out.write_text(PAGE.format(rows="\n".join(rows), **vars(options), **versions(), horizons=HORIZONS))
     print(f"wrote {options.out}")
 

@@ -43,6 +43,11 @@ class DPP(AbstractDriftPlusPenalty):
     $Q_{t+1} = [Q_t + g_t(x_t) + \langle\nabla g_t(x_t), x_{t+1}-x_t\rangle]_+$.
 
     Proven under Slater's condition: expected regret and violation $O(\sqrt T)$.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.DPP()
+    >>> learner.tuning(100.0)  # V and alpha for 100 rounds
+    (10.0, 100.0)
     """
 
     facts = Facts(
@@ -77,6 +82,11 @@ class Liakopoulos(AbstractDriftPlusPenalty):
 
     - `loss_weight`: V; by default $\sqrt T$, or the point of $[K, T/K]$ nearest to it.
     - `window`: K, used for the default V only.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.Liakopoulos(window=5)
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '3/4')
     """
 
     facts = Facts(
@@ -117,6 +127,11 @@ class YuNeely(AbstractPrimalDual):
     In print g is known beforehand and $Q_1=\max\{0,-\gamma g(x_1)\}$. Here the queue begins when the first round is
     seen, which makes no difference: no decision but the first is taken before. For constraints that vary,
     `dual.FlooredQueue` says what happens, and nothing is proven.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.YuNeely()  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '0')
     """
 
     facts = Facts(
@@ -167,6 +182,11 @@ class DPPMirror(AbstractPrimalDual):
 
     For i.i.d. constraints that have a Lagrange multiplier, Slater's condition or not, expected regret and violation
     $O(\sqrt T)$, with a factor log d on the simplex (confirmed in print; the mixing weight is from memory).
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.DPPMirror()
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '1/2')
     """
 
     facts = Facts(

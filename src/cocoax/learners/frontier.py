@@ -87,6 +87,11 @@ class PENOFW(_FrankWolfe):
     $\zeta = 5RD\,T^{-1/4-\beta}$. Proven for $\beta\in[0,\frac14]$, derived, against every x that meets all constraints
     in every round: Regret $=O(T^{\frac34+\beta})$ and hard violation $=O(T^{\frac78-\frac\beta2})$, surely;
     `theory.penofw` gives the numbers.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PENOFW(beta=0.25)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> learner.facts.hard  # rounds that underspend make up for nothing
+    True
     """
 
     facts = Facts(

@@ -34,6 +34,11 @@ class YuanLamperski(AbstractPrimalDual):
     hence regret $\le RD(\frac12T^\beta+T^{1-\beta})$, squared violation $O(T^{1-\beta})$ and hard violation
     $O(T^{1-\beta/2})$. The rates are in print; this rule for the multiplier differs from the printed one, which weighs
     by $[g(x_{t+1})]_+$.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.YuanLamperski()  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '3/4')
     """
 
     facts = Facts(
@@ -130,6 +135,11 @@ class Yi(AbstractProximal):
     $\mathrm{Reg} \le R^2T^c+\frac{D^2}4\sum_tt^{-c} =: B$ and
     $\|q_{T+1}\| \le \sqrt mG\gamma + \sqrt{2\gamma(RDT+B)}$ with $\gamma=(T+1)^c$. Constraints that vary from round to
     round keep the regret, and add $D\sum_t\|x_{t+1}-x_t\| = O(T^{1-c/2})$ to the hard violation.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.Yi(c=0.5)
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '1/4')
     """
 
     facts = Facts(
@@ -166,6 +176,11 @@ class RECOO(AbstractProximal):
     confirmed, the parameters are from memory, and with them these are proven, if $g_t(x)\le0$ for all t: regret
     $\le (R^2+\frac{D^2}2)\sqrt T$; hard violation $O(1/\epsilon)$ if g is the same in all rounds, and $O(T^{3/4})$ if
     it is not.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.RECOO(epsilon=0.1)
+    >>> learner.curvature(9.0)  # in round 9
+    3.0
     """
 
     facts = Facts(

@@ -122,6 +122,9 @@ class LyapStoch(_Lyapunov):
     Derived. Hence in expectation, where $E\,g_t(x^\star)\le0$: Regret $=O(C\sqrt T)$, each violation
     $=O(C\sqrt{T\log T})$ (`theory.lyap_stoch`): exponents 3/4 with one LMO a round, 1/2 with $\sqrt T$ of them. A
     `scale` below 1 multiplies C in all weights; it is for practice, and carries no proof.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.LyapStoch(cx.primal.AdaGrad(), scale=0.1)
     """
 
     facts = Facts(
@@ -148,6 +151,9 @@ class LyapPred(_Lyapunov):
     Against every x that meets all constraints in every round, surely, derived: Regret $=O(C\sqrt T)$, hard violation
     $=O(C\sqrt{T\log T})$ (`theory.lyap_pred`), a $\sqrt{\log T}$ less than `LyapHard` with larger constants: prefer
     that one in practice. The positive part is not smooth, so `AdaMFW` is no base for it.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.LyapPred(cx.primal.AdaGrad())
     """
 
     facts = Facts(

@@ -99,6 +99,12 @@ class RegularizedMirrorDescent(AbstractPricing):
     - `response`: $\lambda\mapsto a$, a function of the m prices. For $r(a) = \frac w2|a-c|^2$ over $a\le0$ it is
       $\min(0, c+\lambda/w)$.
     - `predict`: as in `AutoPrice`.
+
+    >>> import cocoax as cx
+    >>> import jax.numpy as jnp
+    >>> learner = cx.learners.RegularizedMirrorDescent(0.1, lambda price: jnp.minimum(0, price / 5 - 0.5))
+    >>> learner.response(jnp.array([0.0, 10.0])).tolist()
+    [-0.5, 0.0]
     """
 
     facts = Facts(

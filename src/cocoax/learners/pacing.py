@@ -34,6 +34,9 @@ class PIDPacing(AbstractPricing):
     - `predict`: as in `AutoPrice`.
 
     All four numbers must be tuned. A baseline.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.PIDPacing(first=0.5, derivative=0.02)
     """
 
     facts = Facts(cost="1 LMO, 1 gradient", guarantee="a baseline with four numbers to tune", cites=("zhang2016",))
@@ -90,6 +93,11 @@ class AdaptivePacing(AbstractPricing):
     - `step`: $\epsilon$, in the paper of the order $T^{-1/2}$.
     - `first`, `most`: $\lambda_1$ and $\bar\lambda$.
     - `predict`: as in `AutoPrice`.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.AdaptivePacing(step=10_000**-0.5, most=2.0)
+    >>> round(float(learner.step), 4)
+    0.01
     """
 
     facts = Facts(

@@ -41,6 +41,9 @@ class Resolving(AbstractPricing):
     - `predict`: as in `AutoPrice`.
 
     Only on a `ProbabilitySimplex`, and with a horizon.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.Resolving(every=50)  # a linear program after rounds 1 to 50, 100, 150, ...
     """
 
     facts = Facts(

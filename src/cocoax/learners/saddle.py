@@ -29,6 +29,11 @@ class Valls(AbstractRetuned):
     For constraints $g(x)+b_t$ with perturbations $b_t$, under Slater's condition and against a benchmark that varies
     with them: regret $O(T^{\max(\epsilon,1-\epsilon)})$ and violation $O(T^\epsilon)$, confirmed in print for steps
     that fall like $t^{-\epsilon}$. The form above, and its units, are from memory.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.Valls(epsilon=0.5)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '1/2')
     """
 
     facts = Facts(
@@ -131,6 +136,11 @@ class OSPHG(AbstractPrimalDual):
     hence regret $O(\sqrt T)$ and violation $O(T^{3/4})$, in expectation if the constraints are i.i.d. The original
     maximises DR-submodular rewards, with steps $x^{k+1}=x^k+v^k/K$ (structure confirmed in published code); this
     analysis is for convex losses.
+
+    >>> import cocoax as cx
+    >>> learner = cx.learners.OSPHG(theta_scale=0.1)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
+    ('1/2', '3/4')
     """
 
     facts = Facts(

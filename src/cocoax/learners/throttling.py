@@ -40,6 +40,11 @@ class Throttling(AbstractPricing):
 
     - `safe`: an answer that keeps the constraints.
     - `predict`: as in `AutoPrice`.
+
+    >>> import cocoax as cx
+    >>> import jax.numpy as jnp
+    >>> nothing = jnp.array([1.0, 0.0, 0.0])  # the first of three answers costs nothing
+    >>> learner = cx.learners.Throttling(safe=nothing)
     """
 
     facts = Facts(cost="1 LMO", guarantee="a baseline without prices", cites=("karande2013",))
