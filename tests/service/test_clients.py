@@ -1,5 +1,6 @@
 """The clients in examples/clients, each run as a user would, against a service with tokens."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -24,31 +25,56 @@ def _node() -> str | None:
 
 
 COMMANDS = {
-    "client.sh": lambda: shutil.which("curl") and ["sh"],
-    "client.py": lambda: [sys.executable],
-    "client.ts": lambda: _node() and [_node(), "--no-warnings"],
-    "client.go": lambda: shutil.which("go") and ["go", "run"],
+    "sh": lambda: shutil.which("curl") and ["sh"],
+    "py": lambda: [sys.executable],
+    "ts": lambda: _node() and [_node(), "--no-warnings"],
+    "go": lambda: shutil.which("go") and ["go", "run"],
 }
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("service")
+@contextlib.contextmanager
+def _service(folder, **kind):
     (folder / "tokens").write_text(f"play {tools.TOKENS['play']}")
+    with tools.process(folder, folder / "fleet", "--tokens", str(folder / "tokens"), **kind) as (_, port):
+        yield folder, f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def decides_first(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
     (folder / "round.json").write_text(json.dumps(tools.a_round(0)))
-    with tools.process(folder, folder / "fleet", "--tokens", str(folder / "tokens")) as (_, port):
-        yield folder, port
+    with _service(folder) as service:
+        yield service
 
 
-@pytest.mark.parametrize("client", COMMANDS)
-def test_a_client_decides_and_observes(service, client):
-    folder, port = service
-    command = COMMANDS[client]()
+@pytest.fixture(scope="module")
+def request_first(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "request.json").write_text('{"v": 1.0}')
+    (folder / "round.json").write_text('{"c": 0.4}')
+    with _service(folder, kind="offers", pending=2, request=("v",)) as service:
+        yield service
+
+
+def _rounds(service, client, *arguments):
+    folder, url = service
+    command = COMMANDS[client.suffix[1:]]()
     if not command:
         pytest.skip(f"nothing here runs {client}")
-    words = [*command, str(CLIENTS / client), f"http://127.0.0.1:{port}", client]
+    words = [*command, str(client), url, client.name, *arguments]
     environment = os.environ | {"TOKEN": tools.TOKENS["play"], "GO111MODULE": "off"}
-    for rounds in (1, 2):
-        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["rounds"] == rounds
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["rounds"]
+
+
+@pytest.mark.parametrize("language", COMMANDS)
+def test_a_client_decides_and_observes(decides_first, language):
+    client = CLIENTS / f"client.{language}"
+    assert [_rounds(decides_first, client) for _ in range(2)] == [1, 2]
+
+
+@pytest.mark.parametrize("language", COMMANDS)
+def test_a_client_asks_with_a_request_and_its_ticket_counts_once(request_first, language):
+    client = CLIENTS / f"request_first.{language}"
+    assert [_rounds(request_first, client, ticket) for ticket in ("order 1", "order 2")] == [1, 2]

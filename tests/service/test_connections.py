@@ -1,5 +1,6 @@
 """Clients that send or read slowly are cut off, and others are served meanwhile."""
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -16,7 +17,9 @@ LARGE = 1 << 23  # bytes: more than the system takes from a program that nobody 
 
 
 async def app(scope, receive, send):
-    """Answers without waiting for the body; /large with a large answer."""
+    """Answers without waiting for the body; /large with a large answer, /later after a moment."""
+    if scope["path"] == "/later":
+        await asyncio.sleep(0.1)
     body = b"x" * (LARGE if scope["path"] == "/large" else 3)
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -109,3 +112,30 @@ def test_too_many_connections_and_other_protocols_get_a_sentence(monkeypatch):
         kept[0].sendall(b"\x16\x03\x01 as TLS begins\r\n\r\n")
         head, _, body = read(kept[0]).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400") and "not HTTP" in json.loads(body)["error"]
+
+
+LATER = b"POST /later HTTP/1.1\r\nHost: x\r\n"
+TOO_MUCH = {
+    "a header": [b"GET / HTTP/1.1\r\nX: ", b"x" * (1 << 20)],
+    "headers": [b"GET / HTTP/1.1\r\n", b"X: y\r\n" * (1 << 18)],
+    "what follows the last piece of a body": [
+        LATER + b"Transfer-Encoding: chunked\r\n\r\n0\r\n",
+        b"X: y\r\n" * (1 << 18),
+    ],
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_a_client_that_sends_headers_without_end_is_cut_off(what):
+    with served() as address, socket.create_connection(address, timeout=10) as client:
+        with contextlib.suppress(ConnectionError):
+            for part in TOO_MUCH[what]:
+                client.sendall(part)
+                time.sleep(0.05)
+        assert read(client).startswith(b"HTTP/1.1 431")
+
+
+def test_what_is_not_http_is_not_the_answer_to_the_request_before():
+    with served() as address, socket.create_connection(address, timeout=10) as client:
+        client.sendall(LATER + b"Content-Length: 0\r\n\r\n\x00 not HTTP\r\n\r\n")
+        assert read(client).startswith(b"HTTP/1.1 200 OK")

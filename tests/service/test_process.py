@@ -33,20 +33,25 @@ def load(port, name, acknowledged):
         connection.close()
 
 
+def killed_after(count, more, running, threads):
+    """Kill the service when `count()` is so much more than now."""
+    goal = count() + more
+    for thread in threads:
+        thread.start()
+    while count() < goal and any(thread.is_alive() for thread in threads):
+        threads[0].join(0.01)
+    running.kill()
+    for thread in threads:
+        thread.join()
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_under_load_every_acknowledged_pair_is_there(tmp_path, kills):
     acknowledged = dict.fromkeys(NAMES, 0)
     for kill in range(kills):
         with tools.process(tmp_path, tmp_path / "fleet") as (running, port):
-            goal = sum(acknowledged.values()) + 60 + 7 * kill
             threads = [threading.Thread(target=load, args=(port, name, acknowledged)) for name in NAMES]
-            for thread in threads:
-                thread.start()
-            while sum(acknowledged.values()) < goal and running.poll() is None:
-                threads[0].join(0.01)
-            running.kill()
-            for thread in threads:
-                thread.join()
+            killed_after(lambda: sum(acknowledged.values()), 60 + 7 * kill, running, threads)
     with tools.fleet(tmp_path / "fleet") as it, tools.fleet() as alone:
         for name in NAMES:
             rounds = int(it.rounds([name])[0])
@@ -54,6 +59,43 @@ def test_killed_under_load_every_acknowledged_pair_is_there(tmp_path, kills):
             for number in range(rounds):  # each once, in order: the state is that of a fleet without a service
                 alone.observe([name], {key: [value] for key, value in tools.a_round(number).items()})
         assert it.decide(NAMES).tobytes() == alone.decide(NAMES).tobytes()
+
+
+def order(port, name, done):
+    """Orders of one campaign until the service is gone. Two wait at a time; what was not answered is sent again."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def decide(number):
+        asked = {"name": name, "ticket": f"order {number}", "requests": {"v": 1.0 + number % 3, "c": 0.01}}
+        return tools.post(connection, "/decide", asked)[1]["decisions"]
+
+    try:
+        while True:
+            while len(done["decisions"]) < done["observed"] + 2:
+                done["decisions"].append(decide(len(done["decisions"])))
+            assert decide(done["observed"] + 1) == done["decisions"][-1]
+            for _ in range(1 + done["observed"] % 2):
+                ticket = f"order {done['observed']}"
+                status, answer = tools.post(connection, "/observe", {"name": name, "ticket": ticket})
+                assert (status, answer["rounds"]) == (200, done["observed"] + 1)
+            done["observed"] += 1
+    except (OSError, http.client.HTTPException, json.JSONDecodeError):
+        connection.close()
+
+
+@pytest.mark.slow
+def test_killed_with_tickets_out_each_order_keeps_its_decision_and_counts_once(tmp_path):
+    done = {name: {"decisions": [], "observed": 0} for name in NAMES}
+    for kill in range(10):
+        with tools.process(tmp_path, tmp_path / "fleet", kind="offers", pending=3) as (running, port):
+            threads = [threading.Thread(target=order, args=(port, name, done[name])) for name in NAMES]
+            killed_after(lambda: sum(one["observed"] for one in done.values()), 30 + 7 * kill, running, threads)
+    with tools.offers(tmp_path / "fleet", pending=3) as it:
+        for name, one in done.items():
+            rounds = int(it.rounds([name])[0])
+            assert 0 <= rounds - one["observed"] <= 1  # one may have been observed, and not answered
+            spent = 0.01 * sum(decision[1] for decision in one["decisions"][:rounds])
+            assert it.budgets([name])["spent"].item() == pytest.approx(spent, rel=1e-12)
 
 
 def test_it_stops_on_sigterm_with_a_snapshot_and_slow_clients_do_not_stop_it(tmp_path):

@@ -248,3 +248,11 @@ def test_a_first_round_without_a_field_of_the_loss_is_refused_as_every_bad_round
         with pytest.raises(cx.SessionError, match="loss reads the field 'price', but a round has the fields 'cost'"):
             it.observe({"cost": [1.0, 2.0]})
         assert it.rounds == 0
+
+
+def test_more_late_rounds_than_memory_can_hold_are_refused_in_a_sentence():
+    for kind, most in ((cx.Session, 1_000_000), (cx.Fleet, 10_000)):
+        with pytest.raises(cx.SessionError, match=f"pending must be at most {most}, got 1000000000"):
+            kind(tools.problem(), cx.learners.Auto(), key=jax.random.key(0), pending=10**9, copies=1)
+    with pytest.raises(cx.SessionError, match="20000 copies of the learner are too many; give copies=, at most 10000"):
+        cx.Session(tools.problem(), cx.learners.Auto(), key=jax.random.key(0), pending=20_000)

@@ -199,3 +199,27 @@ def test_labels_decisions_and_what_was_played_are_kept(tmp_path):
             it.observe(["a", "b"], rounds(3), np.array([[0.1, 0.2], [3.0, 0.4]]))
         with pytest.raises(cx.SessionError, match="labels must be 2 texts or dates"):
             it.observe(["a", "b"], rounds(4), labels=["x"])
+
+
+def test_after_compile_no_call_waits_for_a_compiler(tmp_path):
+    compiled = []
+
+    def count(event, *_, **__):
+        compiled.append(event)
+
+    own = cx.Problem(problem().domain, lambda x, r: -2 * r["v"] * x[1], lambda x, r: r["c"] * x[1] - 0.1, request=True)
+    asked = {"v": np.array([1.0, 2.0]), "c": np.array([0.1, 0.2])}
+    with cx.Fleet(own, learner(), tmp_path / "fleet", key=jax.random.key(0), pending=2, certify=True) as it:
+        it.compile({"v": 1.0, "c": 0.1})
+        assert len(it) == 0
+        jax.monitoring.register_event_duration_secs_listener(count)
+        try:
+            it.begin(["a", "b"], budgets=[1.0, 2.0])
+            for ticket in ("0", "1"):
+                it.decide(["a", "b"], asked)
+                (it.observe if ticket == "0" else it.skip)(["a", "b"], tickets=[ticket] * 2)
+            it.change(["a"], budgets=3.0)
+            it.summary("a"), it.certificate("a"), it.regret_bounds(["a", "b"])
+        finally:
+            jax.monitoring.unregister_event_duration_listener(count)
+    assert not [event for event in compiled if "backend_compile" in event]

@@ -25,8 +25,9 @@ WAYS = "lost", "kept", "writes", "sectors"  # what becomes of what was not synce
 class Log(list):
     """`fails` is asked (what, file) before every call, and may raise what `failure` makes.
 
-    Rows (what, file, ...): "write" (place, data), "truncate" (size), "sync",
-    "delete"; "folder", which makes names durable; and marks of the test."""
+    Rows (what, file, ...): "create", "write" (place, data), "truncate" (size), "sync", "delete"; "folder", which makes
+    names durable; and marks of the test. SQLite syncs the folder of a new log, but can be compiled not to: it is not
+    relied on."""
 
     def fails(self, what, file):
         pass
@@ -51,9 +52,10 @@ class _File(apsw.VFSFile):
     def __init__(self, log, name, flags):
         self._log = log
         self._name = os.path.basename(name.filename() if isinstance(name, apsw.URIFilename) else name)
-        new_log = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_WAL
-        self._is_new = flags[0] & new_log and flags[0] & apsw.SQLITE_OPEN_CREATE
+        is_new = not os.path.exists(name.filename() if isinstance(name, apsw.URIFilename) else name)
         super().__init__("", name, flags)
+        if is_new:
+            log.append(("create", self._name))
 
     def xWrite(self, data, offset):
         self._log.fails("write", self._name)
@@ -69,9 +71,6 @@ class _File(apsw.VFSFile):
         self._log.fails("sync", self._name)
         super().xSync(flags)
         self._log.append(("sync", self._name))
-        if self._is_new:  # SQLite then syncs the folder too
-            self._log.append(("folder", self._name))
-            self._is_new = False
 
 
 class _Disk(apsw.VFS):
@@ -149,18 +148,23 @@ def recorded():
 
 
 class _OnDisk:
-    """One file: its synced bytes, whether its name is known to be on disk, and what came since."""
+    """One file: its synced bytes, whether its name is known to be on disk, and what came since.
+
+    `old` is what its name still stands for on the disk if the file there was deleted, and the new one synced."""
 
     def __init__(self):
-        self.synced, self.named, self.since = b"", False, []
+        self.synced, self.named, self.since, self.old = b"", False, [], None
 
     def add(self, row):
         if row[0] == "sync":
+            if self.named and self.old is None and any(what == "delete" for what, *_ in self.since):
+                self.old = self.synced
             self.synced, self.since = self._after("kept", None) or b"", []
         else:
             self.since.append(row)
 
     def sync_name(self):
+        self.old = None
         deletions = [place for place, row in enumerate(self.since) if row[0] == "delete"]
         if deletions:
             self.synced, self.since = b"", self.since[deletions[-1] + 1 :]
@@ -169,6 +173,8 @@ class _OnDisk:
     def after(self, way, draw):
         """Its bytes after a cut, or None if it is not there."""
         is_there = self.named or way == "kept" or (way != "lost" and draw.random() < 0.5)
+        if self.old is not None and (way == "lost" or (way != "kept" and draw.random() < 0.5)):
+            return self.old
         return self._after(way, draw) if is_there else None
 
     def _after(self, way, draw):
@@ -181,6 +187,8 @@ class _OnDisk:
                 data = data if torn and draw.random() < 0.5 else None
                 continue
             data = bytearray() if data is None else data
+            if what == "create":
+                continue
             if what == "write":
                 _write(data, rest[0], rest[1], draw if torn else None)
             elif len(data) > rest[0] and not (torn and draw.random() < 0.5):

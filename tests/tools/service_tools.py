@@ -36,13 +36,13 @@ def fleet(path=None, **options):
     return cx.Fleet(tools.problem(), learner, path, key=key, horizon=tools.HORIZON, **options)
 
 
-def offers(path=None, **options):
+def offers(path=None, *, request=True, **options):
     """Decides after requests, within a budget of 1, or of the campaign's own."""
     problem = cx.Problem(
         cx.domains.ProbabilitySimplex(2),
         lambda x, r: -r["v"] * x[1],
         lambda x, r: r["c"] * x[1] - 0.1,
-        request=True,
+        request=request,
     )
     learner = cx.learners.Budgeted(
         cx.learners.DualMirrorDescent(0.01), spend=lambda x, r: r["c"] * x[1], budget=1.0, safe=[1.0, 0.0]

@@ -31,7 +31,7 @@ def instance(value, kind, error, needed) -> Any:
     return value
 
 
-def whole(value, name, error, low=None) -> int:
+def whole(value, name, error, low=None, high=_LARGEST) -> int:
     """A whole number that int32 can hold."""
     try:
         if np.ndim(value) > 0:
@@ -41,8 +41,8 @@ def whole(value, name, error, low=None) -> int:
         raise error(f"{name} must be a whole number, got {described(value)}") from None
     if low is not None and number < low:
         raise error(f"{name} must be at least {low}, got {number}")
-    if number > _LARGEST:
-        raise error(f"{name} must be at most {_LARGEST}, got {number}")
+    if number > high:
+        raise error(f"{name} must be at most {high}, got {number}")
     return number
 
 

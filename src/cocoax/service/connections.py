@@ -7,6 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _SECONDS = 10.0  # for the headers; for what is left of a body that nobody wants; and for some progress in reading
 _PROGRESS = 1 << 14  # bytes of an answer that a client must read meanwhile
+_BESIDE = 1 << 16  # bytes that a request may have beside its body, where they come in several pieces
 _MOST = 1024  # connections
 
 
@@ -15,7 +16,8 @@ class Protocol(HttpToolsProtocol):
 
     _reading: Any = None  # the timers
     _writing: Any = None
-    _in_message = False
+    _in_message = _in_head = _is_new = False  # of the request that is read: whether it began in the last piece
+    _beside = _of_body = 0
 
     def connection_made(self, transport):
         transport.set_write_buffer_limits(high=0)  # so that `pause_writing` is called whenever something waits
@@ -25,18 +27,29 @@ class Protocol(HttpToolsProtocol):
             self._refuse(503, "Service Unavailable", f"there are {_MOST} connections already; try again later")
 
     def data_received(self, data):
+        self._is_new, self._of_body = False, 0
         super().data_received(data)
-        if not self._in_message and (self.cycle is None or self.cycle.response_complete):  # line ends before a request
+        if not self._in_message and not self._is_answering():  # line ends before a request
             self._expect()
+        if self._in_message and not self._is_new:
+            self._beside += len(data) - self._of_body
+            if self._beside > _BESIDE and not self.transport.is_closing():
+                self._refuse(431, "Request Header Fields Too Large", f"headers may have {_BESIDE} bytes; send less")
 
     def on_message_begin(self):
         super().on_message_begin()
-        self._in_message = True
+        self._in_message = self._in_head = self._is_new = True
+        self._beside = 0
         self._expect()
 
     def on_headers_complete(self):
+        self._in_head = False
         self._stop_expecting()
         super().on_headers_complete()
+
+    def on_body(self, body):
+        self._of_body += len(body)
+        super().on_body(body)
 
     def on_message_complete(self):
         super().on_message_complete()
@@ -64,7 +77,18 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg):
         self._refuse(400, "Bad Request", "this is not HTTP; see GET /openapi.json for what there is")
 
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
     def _refuse(self, status: int, name: str, sentence: str):
+        """End the connection, after the answers to the requests before this one."""
+        if self.pipeline or (self._is_answering() and (self._in_head or not self._in_message)):
+            self.cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
+        if self._in_message and not self._in_head and not self._is_answering():  # it was answered before its end
+            self.transport.abort()
+            return
         body = json.dumps({"error": sentence}).encode()
         head = f"HTTP/1.1 {status} {name}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)

@@ -46,6 +46,7 @@ class Sessions:
     def compile(self, like: Any = None):
         for session in self._sessions.values():
             session.compile(like)
+            session.summary()  # with the certificate, if there is one
 
     def rounds(self, names: Iterable[str]) -> np.ndarray:
         return np.array([self._sessions[name].rounds for name in names])

@@ -18,6 +18,7 @@ from . import packing
 from .schema import RoundSchema
 
 LONGEST_NAME = 200  # of a ticket or a campaign, in characters
+MOST_PENDING, MOST_PENDING_IN_A_FLEET, _MOST_COPIES = 1_000_000, 10_000, 10_000  # each takes memory, used or not
 
 
 def as_file(path) -> Path:
@@ -27,11 +28,13 @@ def as_file(path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def late_settings(horizon, pending, copies, expires) -> dict:
-    pending = check.whole(pending, "pending", SessionError, low=0)
+def late_settings(horizon, pending, copies, expires, most: int = MOST_PENDING) -> dict:
+    pending = check.whole(pending, "pending", SessionError, low=0, high=most)
     if not pending and (copies is not None or expires is not None):
         raise SessionError("copies= and expires= are for late feedback; give pending= too")
     copies = max(pending, 1) if copies is None else check.whole(copies, "copies", SessionError, low=1)
+    if copies > _MOST_COPIES:
+        raise SessionError(f"{copies} copies of the learner are too many; give copies=, at most {_MOST_COPIES}")
     if copies > max(pending, 1):
         raise SessionError(f"copies={copies} is more than pending={pending}: some would never play; give fewer copies")
     if expires is not None:
@@ -42,11 +45,11 @@ def late_settings(horizon, pending, copies, expires) -> dict:
     return {"pending": pending, "copies": copies, "expires": expires, "horizon": horizon}
 
 
-def late_settings_of(problem, learner, horizon, pending, copies, expires) -> dict:
+def late_settings_of(problem, learner, horizon, pending, copies, expires, most: int = MOST_PENDING) -> dict:
     """As `late_settings`, checked against what the learner and the problem can do."""
     if problem.has_movement and pending:
         raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
-    return late_settings(horizon, pending, one_copy(copies, pending) if learner.reserves else copies, expires)
+    return late_settings(horizon, pending, one_copy(copies, pending) if learner.reserves else copies, expires, most)
 
 
 def one_copy(copies, pending) -> int | None:

@@ -89,10 +89,6 @@ class Campaigns:
         """The key of a campaign: that of a session that takes the same decisions."""
         return folded(self.key, *halves(name))
 
-    def compile(self, like: Any):
-        """Compile the programs for rounds like this one; nothing changes."""
-        blame.of_users(lambda: self.programs.compile(self.problem, self.key, like), "the loss or a constraint failed")
-
     def begin_event(self, names: list[str], budgets: np.ndarray | None = None) -> Event:
         """The event of campaigns that begin, in rows that ended or new ones; with budgets of their own, or without."""
         fresh = range(self.capacity_used, self.capacity_used + len(names))

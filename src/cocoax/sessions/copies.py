@@ -170,9 +170,13 @@ class LearnerCopies:
         """Compile the programs for rounds like this one; nothing is played."""
         state, played = self.states[0], None
         if self.problem.has_requests:
-            played = self.decisions[0]
-            self._decide.lower(self._constants, state, self.problem.request_of(like)).compile()
+            played, request = self.decisions[0], self.problem.request_of(like)
+            self._decide.lower(self._constants, state, request).compile()
+            if self._reserve is not None:
+                self._reserve.lower(self._constants, state, request, played).compile()
         self._step.lower(self._constants, state, like, played).compile()
+        if played is None and self.pending > len(self.states):  # one may learn between a decision and its round
+            self._step.lower(self._constants, state, like, self.decisions[0]).compile()
 
     def skip(self, name: str) -> Event:
         self._give_up(name)

@@ -17,10 +17,11 @@ from ..games.state import checked_start
 from ..learners.base import AbstractLearner, Horizon, Outcome
 from ..problem.problem import Problem, Round
 from . import outcomes
-from .arguments import as_file, checked_labels, first_states, late_settings_of
+from .arguments import MOST_PENDING_IN_A_FLEET, as_file, checked_labels, first_states, late_settings_of
 from .campaigns import Campaigns
 from .durable import DurableState
 from .fleet_budgets import check_same_budgets, checked_budgets
+from .fleet_compilation import compile_calls
 from .fleet_decisions import cast_requests, decided
 from .fleet_rounds import observed
 from .fleet_tickets import check_waits, encoded
@@ -93,7 +94,7 @@ class Fleet(FleetViews):
         self._keeps_decisions = check.flag(keep_decisions, "keep_decisions", SessionError)
         certify = check.flag(certify, "certify", SessionError)
         learner = as_played(problem, learner, certify=certify)
-        late = late_settings_of(problem, learner, horizon, pending, copies, expires)
+        late = late_settings_of(problem, learner, horizon, pending, copies, expires, MOST_PENDING_IN_A_FLEET)
         settings = {**late, "fleet": True} | ({"certify": True} if certify else {})
         every = check.whole(snapshot_every, "snapshot_every", SessionError, low=1)
         if key is None and self.path is not None and self.path.exists():
@@ -113,7 +114,7 @@ class Fleet(FleetViews):
         with self._guard.alone(self):
             schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
             if schema is not None:
-                self._campaigns.compile(schema.like if like is None else schema.cast(like, "like"))
+                compile_calls(self._campaigns, schema.like if like is None else schema.cast(like, "like"))
 
     def begin(self, names: Iterable[str], *, budgets: Any = None) -> None:
         """Begin these campaigns; with `learners.Budgeted`, each with its own budgets: a number, or a row, for each.

@@ -22,6 +22,10 @@ def certificate_of(campaigns: Campaigns, row: int, lmos: int) -> Certificate:
     return certificate(campaigns.problem.domain, one, lmos=lmos)
 
 
+def is_certified(campaigns: Campaigns) -> bool:
+    return isinstance(campaigns.learner, Certified)
+
+
 def bounds_of(campaigns: Campaigns, rows: np.ndarray) -> np.ndarray:
     """Of each of these campaigns, with a few LMOs in compiled code."""
     bounds = np.empty(len(rows))
@@ -40,7 +44,7 @@ def _bounds(domain, minorants):
 
 def _minorants(campaigns: Campaigns, rows: np.ndarray) -> Any:
     """Along a leading axis."""
-    if not isinstance(campaigns.learner, Certified):
+    if not is_certified(campaigns):
         raise SessionError("a certificate needs the tangents of all rounds; begin the fleet with certify=True")
     states = [campaigns.states(rows, copy).minorants for copy in range(campaigns.copies)]
     return functools.reduce(operator.add, [jax.tree.map(jax.numpy.asarray, one) for one in states])

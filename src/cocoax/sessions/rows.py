@@ -7,7 +7,6 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..errors import DomainError
@@ -18,6 +17,7 @@ from .step import compiled_decision, compiled_reservation, compiled_step
 
 _SMALLEST, _GROWTH, _LARGEST = 64, 8, 4096  # lengths of loops: each is a program of its own
 _SPLIT = 256  # rows from which two loops run beside each other
+SIZES = 1, 2 * _SMALLEST + 1  # calls of so many campaigns need all programs that up to 1,024 campaigns need
 
 
 class Picked:
@@ -55,16 +55,6 @@ class Programs:
     def width(self) -> int:
         """Words of a row."""
         return self.states.size + self.decisions.size
-
-    def compile(self, problem: Any, key: Any, like: Any):
-        """All programs for few and for some hundred campaigns, with rounds like this one."""
-        for count in (1, 2 * _SMALLEST + 1):
-            rows = Picked(self.first(key, np.zeros((count, 2), np.uint32))[:, 0], np.arange(count))
-            rounds = jax.tree.map(lambda leaf, n=count: np.broadcast_to(leaf, (n, *leaf.shape)), like)
-            answers = None
-            if problem.has_requests:
-                answers = self.decisions.columns(self.decide(rows, problem.request_of(rounds)))
-            self.observe(rows, rounds, answers)
 
     def first(self, key: Any, halves: np.ndarray) -> np.ndarray:
         """The rows of all copies of new campaigns, whose keys have these numbers folded in."""
@@ -110,11 +100,14 @@ class Programs:
 
 @functools.partial(jax.jit, static_argnums=4)
 def _first_rows(problem, learner, horizon, start, copies, key, halves, count):
+    def first(key):
+        state = begin(problem, learner, None, key, horizon, start)
+        return words_of((state, learner.decision(state)))
+
     def row(t):
         own = folded(key, *halves[t])
-        keys = [own] if copies == 1 else list(jax.random.split(own, copies))  # as in a session
-        states = [begin(problem, learner, None, key, horizon, start) for key in keys]
-        return jnp.stack([words_of((state, learner.decision(state))) for state in states])
+        keys = own[None] if copies == 1 else jax.random.split(own, copies)  # as in a session
+        return jax.lax.map(first, keys)
 
     return _loop(row, count, len(halves))
 

@@ -66,6 +66,9 @@ class Journal:
                 self._counter = AcknowledgedCounter(path)
             self._check_file()
             self._database = Database(path, _SCHEMA, salvage)
+            if self._counter is not None:  # all names are there now, and not every SQLite syncs those of its logs
+                with contextlib.suppress(OSError):
+                    sync_folder(self._counter.path.parent)
             self._file_id = identity(path)
         except BaseException:
             self.close()
@@ -124,8 +127,6 @@ class Journal:
         self._commit(statements, "the session was not started")
         if self.path is not None:
             self._database.checkpoint()
-            with contextlib.suppress(OSError):
-                sync_folder(self.path.parent)
             self._file_id = identity(self.path)
             self.acknowledge()
 
