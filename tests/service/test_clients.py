@@ -50,9 +50,9 @@ def decides_first(tmp_path_factory):
 @pytest.fixture(scope="module")
 def request_first(tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
-    (folder / "request.json").write_text('{"v": 1.0}')
-    (folder / "round.json").write_text('{"c": 0.4}')
-    with _service(folder, kind="offers", pending=2, request=("v",)) as service:
+    (folder / "request.json").write_text('{"v": 1.0, "c": 0.4}')
+    (folder / "round.json").write_text('{"sold": 1}')
+    with _service(folder, kind="offers", pending=2, request=("v", "c")) as service:
         yield service
 
 

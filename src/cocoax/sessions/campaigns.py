@@ -132,9 +132,10 @@ class Campaigns:
 
     def rows_of(self, names: list[str]) -> np.ndarray:
         """The rows of these campaigns; an error if one is not there."""
-        if unknown := [name for name in names if name not in self.rows]:
-            raise SessionError(f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
-        return np.fromiter((self.rows[name] for name in names), np.int64, len(names))
+        try:
+            return np.fromiter(map(self.rows.__getitem__, names), np.int64, len(names))
+        except KeyError as unknown:
+            raise SessionError(f"there is no campaign {unknown.args[0]!r}; it has not begun, or has ended") from None
 
     def decisions(self, rows: np.ndarray) -> Any:
         """In NumPy, each array with a leading axis."""

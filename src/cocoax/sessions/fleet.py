@@ -29,7 +29,7 @@ from .fleet_views import FleetViews
 from .guard import Guard
 from .identity import signature
 from .schema import RoundSchema
-from .stacked import checked_names, checked_tickets, waves
+from .stacked import checked_names, checked_tickets, picked, waves
 from .storage.events import Event
 from .turn import Turn
 
@@ -219,8 +219,8 @@ class Fleet(FleetViews):
             unique, parts = waves(campaigns.rows_of(names))
             turn = Turn(campaigns, unique)
             for places, at in parts:
-                texts = encoded([listed[place] for place in places]) if campaigns.pending else None
-                check_waits(turn, at, texts, [names[place] for place in places])
+                texts = encoded(picked(listed, places)) if campaigns.pending else None
+                check_waits(turn, at, texts, picked(names, places))
                 turn.skip(at, texts)
             self._commit(campaigns, turn)
 
@@ -245,9 +245,9 @@ class Fleet(FleetViews):
 
 def _begun(campaigns: Campaigns, names: list[str], budgets: np.ndarray | None = None) -> tuple[Campaigns, list[Event]]:
     """(campaigns in which all of these have begun, the event of that). It counts when the event is on disk."""
-    new = [name for name in dict.fromkeys(names) if name not in campaigns.rows]
-    if not new:
+    if all(map(campaigns.rows.__contains__, names)):
         return campaigns, []
+    new = [name for name in dict.fromkeys(names) if name not in campaigns.rows]
     campaigns, event = campaigns.fork(), campaigns.begin_event(new, budgets)
     campaigns.begin(event)
     return campaigns, [event]

@@ -9,7 +9,7 @@ from . import fleet_tickets, packing, slots
 from .campaigns import Campaigns
 from .requests import request_schema
 from .schema import RoundSchema
-from .stacked import cast, chosen, first, waves
+from .stacked import cast, chosen, first, picked, waves
 from .turn import Turn
 
 
@@ -34,8 +34,8 @@ def decided(
     turn, given = Turn(campaigns, unique), [""] * len(names)
     words = np.empty((len(names), campaigns.programs.decisions.size), np.uint32)
     for places, at in parts:
-        called = [names[place] for place in places]
-        texts = fleet_tickets.named(turn, at, [tickets[i] for i in places]) if campaigns.pending else None
+        called = picked(names, places)
+        texts = fleet_tickets.named(turn, at, picked(tickets, places)) if campaigns.pending else None
         asked = None if requests is None else chosen(requests, places, len(names))
         slot = _slots(turn, at, called, texts, asked)
         words[places] = turn.columns["answer"][at, slot]
@@ -55,7 +55,7 @@ def _slots(turn: Turn, at: np.ndarray, names: list[str], tickets: np.ndarray | N
     if not len(new := np.flatnonzero(slot < 0)):
         return slot
     if tickets is not None:
-        fleet_tickets.check_new(turn, at[new], tickets[new], [names[place] for place in new])
+        fleet_tickets.check_new(turn, at[new], tickets[new], picked(names, new))
     turn.decide(at[new], None if tickets is None else tickets[new], chosen(requests, new, len(at)))
     return slots.find(turn.columns, at, tickets)
 

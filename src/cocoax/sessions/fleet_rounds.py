@@ -15,7 +15,7 @@ from .campaigns import Campaigns
 from .outcomes import Remarks
 from .requests import completed
 from .schema import RoundSchema
-from .stacked import cast, chosen, first, waves
+from .stacked import cast, chosen, first, picked, waves
 from .turn import Turn
 
 
@@ -38,20 +38,20 @@ def observed(
     turn, numbers = Turn(campaigns, unique), np.empty((len(names), outcomes.width(campaigns.constraints)))
     counts = None if at is None else _counts(at, len(names))
     for places, where in parts:
-        called = [names[place] for place in places]
-        texts = fleet_tickets.encoded([tickets[place] for place in places]) if campaigns.pending else None
+        called = picked(names, places)
+        texts = fleet_tickets.encoded(picked(tickets, places)) if campaigns.pending else None
         if texts is None:
             fresh = _not_counted(campaigns, called, rows, counts)
             numbers[places] = campaigns.totals.columns["last"][rows[places]]
         else:
             waits = slots.find(turn.columns, where, texts) >= 0
             fresh, old = np.flatnonzero(waits), np.flatnonzero(~waits)
-            before = fleet_tickets.outcomes_of(turn, where[old], texts[old], [called[place] for place in old])
+            before = fleet_tickets.outcomes_of(turn, where[old], texts[old], picked(called, old))
             numbers[places[old]] = before
         if not len(fresh):
             continue
         chosen_rounds, chosen_played = chosen((rounds, played), places[fresh], len(names))
-        called, where, texts = [called[i] for i in fresh], where[fresh], None if texts is None else texts[fresh]
+        called, where, texts = picked(called, fresh), where[fresh], None if texts is None else texts[fresh]
         whole = like = chosen_rounds
         requests = _open_requests(turn, where, called, texts) if turn.asks else None
         if turn.asks:
@@ -61,7 +61,7 @@ def observed(
         if turn.asks:
             _check_same(campaigns.problem.request_of(whole), requests, called)
         point = None if chosen_played is None else _as_decisions(campaigns, called, chosen_played)
-        remarks = _remarks([labels[place] for place in places[fresh]], keep_decisions)
+        remarks = _remarks(picked(labels, places[fresh]), keep_decisions)
         try:
             turn.observe(where, texts, whole, point, remarks)
         except NotFiniteError as error:
@@ -128,5 +128,5 @@ def _as_decisions(campaigns: Campaigns, names: list[str], played: Any) -> Any:
 
 def _remarks(labels: list[str | None], keep_decisions: bool) -> Remarks:
     """What is kept of these rounds beside their numbers."""
-    label = json.dumps(labels) if any(one is not None for one in labels) else None
+    label = None if labels.count(None) == len(labels) else json.dumps(labels)
     return Remarks(label, b"" if keep_decisions else None)

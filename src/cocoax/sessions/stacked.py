@@ -1,5 +1,6 @@
 """What a call of a fleet is given: names and tickets, and rounds that are stacked along a leading axis."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ..errors import SessionError
 from . import packing
-from .arguments import checked_campaign, checked_ticket
+from .arguments import LONGEST_NAME, checked_campaign, checked_ticket
 from .campaign_events import MOST
 from .schema import RoundSchema
 from .slots import LONGEST_TICKET
@@ -21,20 +22,27 @@ def checked_names(names, *, often: bool = False) -> list[str]:
     if not isinstance(names, Iterable):
         raise SessionError(f"names must be a list of names, got {packing.short(names)}")
     names = list(names)
-    for name in names:
-        checked_campaign(name)
+    if set(map(type, names)) != {str} or not all(names) or max(map(len, names)) > LONGEST_NAME or not _printable(names):
+        for name in names:
+            checked_campaign(name)
     if not 0 < len(names) <= MOST:
         raise SessionError(f"a call serves 1 to {MOST:,} campaigns, got {len(names)}; give them in parts")
     if not often and len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = Counter(names).most_common(1)[0][0]
         raise SessionError(f"{twice!r} comes twice; each campaign may come once in a call")
     return names
+
+
+def _printable(names: list[str]) -> bool:
+    return "".join(names).isprintable()
 
 
 def checked_tickets(tickets, count: int, *, needed: bool | None) -> list:
     """One ticket, or None, for each name. They are `needed`, or may be there (None), or not (False)."""
     if tickets is not None and needed is False:
         raise SessionError("tickets are for late feedback; begin the fleet with pending=")
+    if tickets is None and not needed:
+        return [None] * count
     listed = [None] * count if tickets is None else [] if isinstance(tickets, str) else list(tickets)
     if len(listed) != count or (needed and None in listed):
         got = packing.short(tickets)
@@ -62,6 +70,11 @@ def waves(rows: np.ndarray) -> tuple[np.ndarray, Iterator[tuple[np.ndarray, np.n
 def chosen(tree: Any, places: np.ndarray, count: int) -> Any:
     """These places of a stacked tree, where not all were chosen."""
     return tree if len(places) == count else jax.tree.map(lambda leaf: np.asarray(leaf)[places], tree)
+
+
+def picked(items: list, places: np.ndarray) -> list:
+    """These places of a list, where not all were chosen."""
+    return items if len(places) == len(items) else [items[place] for place in places.tolist()]
 
 
 def first(tree: Any, name: str) -> Any:
