@@ -17,9 +17,11 @@ LARGE = 1 << 23  # bytes: more than the system takes from a program that nobody 
 
 
 async def app(scope, receive, send):
-    """Answers without waiting for the body; /large with a large answer, /later after a moment."""
+    """Answers without waiting for the body; /large with a large answer, /later after a moment, /again with the body."""
     if scope["path"] == "/later":
         await asyncio.sleep(0.1)
+    if scope["path"] == "/again":
+        assert len((await receive())["body"]) == 3
     body = b"x" * (LARGE if scope["path"] == "/large" else 3)
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -139,3 +141,12 @@ def test_what_is_not_http_is_not_the_answer_to_the_request_before():
     with served() as address, socket.create_connection(address, timeout=10) as client:
         client.sendall(LATER + b"Content-Length: 0\r\n\r\n\x00 not HTTP\r\n\r\n")
         assert read(client).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_an_offer_of_another_protocol_costs_no_body():
+    """As that of HTTP/2 which Java's own client makes."""
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n"
+    with served() as address, socket.create_connection(address, timeout=10) as client:
+        for end in (b"", b"Connection: close\r\n"):
+            client.sendall(b"POST /again HTTP/1.1\r\nHost: x\r\n" + offer + end + b"Content-Length: 3\r\n\r\nabc")
+        assert read(client).count(b"HTTP/1.1 200 OK") == 2

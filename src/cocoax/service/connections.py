@@ -1,6 +1,7 @@
 """Connections with deadlines: uvicorn waits for ever for clients that send or read slowly."""
 
 import json
+import re
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -9,6 +10,9 @@ _SECONDS = 10.0  # for the headers; for what is left of a body that nobody wants
 _PROGRESS = 1 << 14  # bytes of an answer that a client must read meanwhile
 _BESIDE = 1 << 16  # bytes that a request may have beside its body, where they come in several pieces
 _MOST = 1024  # connections
+# Clients may offer another protocol (Java's own does, HTTP/2), and a server may stay with this one; but the parser
+# would take the body for the other protocol. In a JSON body no line begins like this.
+_UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 
 
 class Protocol(HttpToolsProtocol):
@@ -28,6 +32,8 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data):
         self._is_new, self._of_body = False, 0
+        if self._in_head or not self._in_message:
+            data = _UPGRADE.sub(b"\r\nIgnored:", data)
         super().data_received(data)
         if not self._in_message and not self._is_answering():  # line ends before a request
             self._expect()
@@ -43,9 +49,9 @@ class Protocol(HttpToolsProtocol):
         self._expect()
 
     def on_headers_complete(self):
-        self._in_head = False
         self._stop_expecting()
         super().on_headers_complete()
+        self._in_head = False
 
     def on_body(self, body):
         self._of_body += len(body)

@@ -32,13 +32,17 @@ _KINDS = {
     "missing": "given",
     "string_too_short": "a string that is not empty",
 }
+_EITHER = {"at": "a whole number >= 0, or a list of them", "labels": "a text, or a list of texts and nulls"}
 
 
 def wrong_field(found: Any, known: Iterable[str] = ()) -> Refused:
     """The sentence for the first thing that pydantic found wrong in a request."""
     place = ".".join(map(str, found["loc"])) or "the body"
+    field = place.partition(".")[0]
     if found["type"] == "extra_forbidden":
         return Refused(422, f"there is no field {place[:200]!r} here; there are {', '.join(known)}")
+    if field in _EITHER:
+        return Refused(422, f"{field} must be {_EITHER[field]}")
     if found["type"] in _KINDS:
         return Refused(422, f"{place} must be {_KINDS[found['type']]}")
     return Refused(422, f"{place}: {found['msg']}")
