@@ -39,9 +39,9 @@ def _steps(campaigns: Campaigns, count: int, like: Any):
         decisions = programs.decisions.columns(programs.decide(rows, requests))
         if learner.reserves:
             slots = count, campaigns.most_waiting
-            waiting = _repeated(jax.tree.map(lambda leaf: leaf[0], (requests, decisions)), slots)
+            first = jax.tree.map(lambda leaf: leaf[0], (requests, decisions))
             programs.reserve(rows, requests, decisions)
-            programs.reserve_all(rows, *waiting, np.ones(count, np.int32))
+            programs.reserve_all(rows, _repeated(first[0], slots), _repeated(first[1], slots), np.ones(count, np.int32))
         programs.observe(rows, rounds, decisions)
     else:
         programs.observe(rows, rounds, None)
