@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ..problem.kinks import replace_kinks
+from ..problem.kinks import has_other_kinks, replace_kinks
 from ..problem.linearity import is_constant
 from .chunks import batch_size, has_own_gradients, map_rounds
 from .objective import Compiled
@@ -90,8 +90,8 @@ def _weights(loss, point, round):
 
 @eqx.filter_jit
 def _inspect(problem, rounds, x) -> Any:
-    """Whether the loss is affine in its |z| and these z are affine, as its trace shows; the least coefficient of a |z|
-    over all rounds, the mean |z|, and their number."""
+    """Whether the loss is affine in its |z|, these z are affine and the rest is smooth, as its trace shows; the least
+    coefficient of a |z| over all rounds, the mean |z|, and their number."""
     one = jax.tree.map(lambda leaf: leaf[0], rounds)
     zeros = [jnp.zeros_like(z) for z in _values(problem.loss, x, one)]
 
@@ -101,7 +101,8 @@ def _inspect(problem, rounds, x) -> Any:
     def turned(x, weights, round):
         return jax.vjp(lambda x: _values(problem.loss, x, round), x)[1](weights)
 
-    if not zeros or not is_constant(coefficients, (x, zeros), one) or not is_constant(turned, x, zeros, one):
+    is_affine = zeros and is_constant(coefficients, (x, zeros), one) and is_constant(turned, x, zeros, one)
+    if not is_affine or has_other_kinks(problem.loss, x, one):
         return jnp.asarray(False), jnp.zeros(()), jnp.zeros(()), jnp.asarray(0)
 
     def of_round(round):

@@ -14,19 +14,40 @@ from jax.extend.core.primitives import abs_p, max_p, min_p
 
 _CALLS = ("jit", "pjit", "custom_jvp_call", "closed_call")
 _OTHER = ("exp", "log", "log1p", "exp2", "logistic", "pow", "while", "scan", "cond")
+_ORDER = ("sort", "argmax", "argmin", "reduce_max", "reduce_min", "cummax", "cummin", "top_k")
+_CASES = ("clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond", *_ORDER)
 
 
 def replace_kinks(function: Callable, rule: Callable, x, *rest):
     """`function(x, *rest)` with `rule(z)` in place of every |z| that depends on x."""
+    return _rebuilt(function, rule, lambda equation, depends: None, x, *rest)
+
+
+def has_other_kinks(function: Callable, x, *rest) -> bool:
+    """Whether x chooses between cases otherwise than by |z|, max and min, as in `where(x > 0, x, 0)`.
+
+    What is left of a convex function without its |z| need not be convex then. Roots are not looked at.
+    """
+    found = []
+
+    def look(equation, depends):
+        found.append(_chooses(equation, depends))
+
+    jax.eval_shape(lambda *given: _rebuilt(function, jnp.abs, look, *given), x, *rest)
+    return any(found)
+
+
+def _rebuilt(function, rule, look, x, *rest):
+    """`look` sees every equation that depends on x, and which of its arguments do, but for those of kinks."""
     trace, like = jax.make_jaxpr(function, return_shape=True)(x, *rest)
     count = len(jax.tree.leaves(x))
     values = jax.tree.leaves((x, *rest))
     marks = [number < count for number in range(len(values))]
-    results, _ = _evaluate(trace.jaxpr, trace.consts, values, marks, rule)
+    results, _ = _evaluate(trace.jaxpr, trace.consts, values, marks, rule, look)
     return jax.tree.unflatten(jax.tree.structure(like), results)
 
 
-def _evaluate(jaxpr, consts, values, marks, rule):
+def _evaluate(jaxpr, consts, values, marks, rule, look):
     """Results, and whether they depend on the decision."""
     known: dict[Any, tuple] = {}
 
@@ -39,10 +60,12 @@ def _evaluate(jaxpr, consts, values, marks, rule):
         arguments, depends = zip(*map(read, equation.invars)) if equation.invars else ((), ())
         inner = _inlined(equation) if any(depends) else None
         if inner is not None:
-            results, dependent = _evaluate(inner.jaxpr, inner.consts, arguments, depends, rule)
+            results, dependent = _evaluate(inner.jaxpr, inner.consts, arguments, depends, rule, look)
         else:
             replaced = _replaced(equation, arguments, rule) if any(depends) else None
             if replaced is None:
+                if any(depends):
+                    look(equation, depends)
                 params = equation.primitive.get_bind_params(equation.params)
                 before, params = params if isinstance(params, tuple) else ((), params)  # the former until JAX 0.9
                 replaced = equation.primitive.bind(*before, *arguments, **params)
@@ -60,6 +83,14 @@ def _replaced(equation, arguments, rule):
         a, b = jnp.broadcast_arrays(a, b)
         return a + b + rule(a - b) if equation.primitive is max_p else a + b - rule(a - b)
     return None
+
+
+def _chooses(equation, depends) -> bool:
+    """Whether an equation's result has kinks or jumps where those of its arguments change."""
+    name = equation.primitive.name
+    if name == "scan":
+        return _uses(equation.params["jaxpr"].jaxpr, ("abs", "max", "min", "select_n", *_CASES))
+    return name in _CASES or (name == "select_n" and depends[0])
 
 
 def _inlined(equation):
