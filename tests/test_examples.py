@@ -243,5 +243,6 @@ def test_other_real_problems_are_drawn_without_data(show, monkeypatch, tmp_path)
     monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "none"))
     assert show("real_portfolio", 1500)["AutoGrowth"] < load("real_portfolio").LIMIT
     used = {name: figures[0] for name, figures in show("real_classification", 1000).items()}
-    assert used["Auto, within the limit"] < 1.5 < used["logistic regression"]
+    assert used["Auto, within the limit"] < 1 + 2 * 0.18  # the standard error of the mean; 1.00 to 1.19, 4 populations
+    assert used["logistic regression"] > 5  # 11.3 to 11.6 on the same
     assert show("real_traffic", 30)["successive averages"][0] < 1.3
