@@ -15,7 +15,8 @@ import cocoax as cx
 from cocoax import dual, learners, primal
 from cocoax.learners.pricing import AbstractPricing
 from cocoax.testing import check_dual, check_learner, check_primal, problems
-from cocoax.testing.learners import check_game, with_names_and_gradients
+from cocoax.testing.learners import check_game
+from cocoax.testing.played import with_names_and_gradients
 from cocoax.testing.require import kinds
 
 # They answer requests: test_auto_price, test_mirror_descent, test_budgeted, test_pacing, test_bandits check them

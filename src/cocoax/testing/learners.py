@@ -18,6 +18,7 @@ from ..games.state import begin
 from ..learners.base import AbstractLearner, Horizon
 from ..problem.problem import Problem
 from . import problems
+from .played import Games, problem_with, round_of, with_names_and_gradients
 from .require import kinds, require, require_close, require_inside, require_same, same
 
 _BEFORE_DRIFT = 4  # rounds, in which chaotic dynamics have not magnified rounding errors yet
@@ -58,11 +59,11 @@ def check_learner(
     _check_float32_without_constraints(games)
 
 
-def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> "_Games":
+def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> "Games":
     """The promises that one compiled game shows: feasible, repeatable, blind to the future, compiled once."""
     check.instance(learner, AbstractLearner, AssertionError, "check_learner needs one of cocoax.learners")
     try:
-        games = _Games(learner, problem, rounds, key)
+        games = Games(learner, problem, rounds, key)
     except LearnerError as error:
         raise AssertionError(str(error)) from error
     _check_record(games)
@@ -71,60 +72,6 @@ def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, rando
     _check_bad_rounds(games)
     _check_compiled_once(games)
     return games
-
-
-class _Games:
-    """Games of one learner on one problem; `base` is the one that the others are compared with."""
-
-    def __init__(self, learner, problem, rounds, key):
-        self.learner, self.problem, self.rounds, self.key = learner, problem, rounds, key
-        self.length = len(jax.tree.leaves(rounds)[0])
-        self.horizon = Horizon(self.length, self.length + 4)
-        self.base = self.play()
-        self.tol = 1e-12 if tree.dtype(self.base.decisions) == jnp.float64 else 1e-4
-
-    def play(self, *, problem=None, rounds=None, **options):
-        options = {"key": self.key, "horizon": self.horizon, **options}
-        problem, rounds = problem or self.problem, self.rounds if rounds is None else rounds
-        return play(problem, self.learner, rounds, keep_decisions=True, **options)
-
-    def part(self, *index):
-        return jax.tree.map(lambda leaf: leaf[slice(*index)], self.rounds)
-
-    def round(self, t):
-        return _round(self.rounds, t % self.length)
-
-    def with_round(self, t, new):
-        """The same rounds but for the t-th."""
-        return _with_round(self.rounds, t, new)
-
-    def with_request_of(self, t, new):
-        """A round with the named request of round t, if the problem has one."""
-        names = self.problem.request if isinstance(self.problem.request, tuple) else ()
-        return {**new, **{name: self.round(t)[name] for name in names}} if names else new
-
-    def with_bad_round(self, t):
-        def spoil(leaf):
-            return jnp.full_like(leaf, jnp.nan if jnp.issubdtype(leaf.dtype, jnp.floating) else 0)
-
-        return self.with_round(t, jax.tree.map(spoil, self.round(t)))
-
-
-@jax.jit  # with t traced, so that all rounds share a program
-def _round(rounds, t):
-    return jax.tree.map(lambda leaf: leaf[t], rounds)
-
-
-@jax.jit
-def _with_round(rounds, t, new):
-    return jax.tree.map(lambda leaf, one: leaf.at[t].set(one), rounds, new)
-
-
-def _problem_with(problem, **changes) -> Problem:
-    """A new problem, equal but for the changes."""
-    fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad", "request", "integral")
-    given = {name: getattr(problem, name) for name in fields}
-    return Problem(**({**given, "constraints": problem.names or 1} | changes))
 
 
 def _check_record(games):
@@ -183,7 +130,7 @@ def _check_bad_rounds(games):
 
 def _has_bad_values(games, bad, t):
     """Whether a bad round has values that are not finite; whole numbers have none."""
-    values = games.problem.values(games.problem.domain.start(), _round(bad, t))
+    values = games.problem.values(games.problem.domain.start(), round_of(bad, t))
     return not tree.all_finite(values)
 
 
@@ -193,7 +140,7 @@ def _check_compiled_once(games):
         scaled.check(games.problem)
     except LearnerError:  # numbers that belong to the problem
         scaled = games.learner
-    problem, key = _problem_with(games.problem), jax.random.fold_in(games.key, 2)
+    problem, key = problem_with(games.problem), jax.random.fold_in(games.key, 2)
     horizon = Horizon(games.length + 1, games.length + 4)
     try:
         with jax.no_tracing():
@@ -224,7 +171,7 @@ def _check_lanes(games):
     keys = [games.key, jax.random.fold_in(games.key, 3), games.key, games.key]
     bad = games.with_bad_round(t)
     rounds = [games.rounds, games.with_round(t, games.round(0)), bad, games.rounds]
-    decision = _round(games.base.decisions, t)
+    decision = round_of(games.base.decisions, t)
     other = problem.domain.vertex().mix(decision, 0.5)
     swapped = np.zeros((4, games.length), bool)
     swapped[3, t] = True
@@ -249,7 +196,7 @@ def _check_lanes(games):
     lane = jax.tree.map(lambda leaf: leaf[3], decisions)
     until, unswapped = (jax.tree.map(lambda leaf, i=i: leaf[i, : t + 1], decisions) for i in (3, 0))
     require_same(until, unswapped, f"what is played in round {t} must not change decisions up to it")
-    way = [_round(lane, t - 1), other, _round(lane, t + 1)]
+    way = [round_of(lane, t - 1), other, round_of(lane, t + 1)]
     for s, before, x in zip(range(t, games.length), way, way[1:]):
         found = outcomes.loss[3, s], outcomes.constraint[3, s]
         values = problem.values(x, games.round(s), before)
@@ -270,27 +217,9 @@ def _play_with_points(problem, learner, key, horizon, rounds, swapped, other):
     return loop.play_rounds(step, begin(problem, learner, None, key, horizon, None), len(swapped))[1]
 
 
-def with_names_and_gradients(problem) -> Problem:
-    """The same problem with its constraints as a dict, and with its gradients given."""
-    if problem.constraints == 0:
-        return problem
-    names = tuple(f"named_{i}" for i in range(problem.constraints))
-
-    def with_movement(x, round, previous):
-        return dict(zip(names, problem.values(x, round, previous)[1]))
-
-    return _problem_with(
-        problem,
-        constraint=with_movement if problem.has_movement else lambda x, round: with_movement(x, round, None),
-        constraints=names,
-        loss_grad=lambda x, round: problem.gradients(x, round)[0],
-        constraint_grad=lambda x, round: problem.gradients(x, round)[1],
-    )
-
-
 def _check_float32_without_constraints(games):
     start = tree.astype(games.problem.domain.start(), jnp.float32)
-    free = _problem_with(games.problem, constraint=None, constraints=1, constraint_grad=None)
+    free = problem_with(games.problem, constraint=None, constraints=1, constraint_grad=None)
     game = games.play(problem=free, start=start)
     require_inside(free.domain, game.decisions, "without constraints and in float32, the decision of round")
     require(game.constraint.shape == (games.length, 0), "without constraints, constraint must have shape (T, 0)")
