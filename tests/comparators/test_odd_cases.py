@@ -1,5 +1,8 @@
 """`hindsight` where numbers or sets are odd: units far apart, poles, curved or duplicate limits, no interior."""
 
+import functools
+import warnings
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -27,6 +30,58 @@ def test_units_may_be_twelve_orders_of_magnitude_apart():
     value = linprog((cost * units).sum(0), A_ub=[use * units], b_ub=[-1.0], bounds=(-1, 1)).fun
     assert abs(best.value - value) <= 1e-5 * abs(value) and best.lower_bound <= value + 1e-6 * abs(value)
     assert best.constraint.mean() <= 1e-5
+
+
+@functools.cache
+def with_limit():
+    return cx.Problem(
+        cx.domains.ProbabilitySimplex(10),
+        lambda x, r: jnp.vdot(r["cost"], x),
+        lambda x, r: jnp.vdot(r["use"], x) - r["limit"],
+    )
+
+
+def offset_rounds(seed, offset):
+    """Five rounds, and what a limit says without the offset, which is the same for all points of the simplex."""
+    rng = np.random.default_rng(seed)
+    cost, use = rng.normal(size=(5, 10)), offset + rng.uniform(size=(5, 10))
+    limit = np.full(5, offset + 0.3)
+    return {"cost": cost, "use": use, "limit": limit}, (use - offset).mean(0), limit[0] - offset  # exact differences
+
+
+@pytest.mark.parametrize("seed, offset", [(1, 1e8), (2, 1e8), (2, -1e8), (1, 1e10), (2, 1e10), (2, 1e12)])
+def test_rounding_of_large_offsets_does_not_lift_the_bound(seed, offset):
+    """Lower bounds were up to 2.8e-7 above the optimum, or the constraints were called not convex."""
+    rounds, use, limit = offset_rounds(seed, offset)
+    cost = rounds["cost"].sum(0)
+    exact = linprog(cost, A_ub=[use], b_ub=[limit], A_eq=[np.ones(10)], b_eq=[1.0], bounds=(0, 1)).fun
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="hindsight stopped before its certificate closed")
+        best = hindsight(with_limit(), rounds)
+    rounding = 2.0**-52 * abs(offset)  # of a limit, in which numbers of this size cancel
+    assert best.lower_bound <= exact + 1e-9 and best.gap <= 1e3 * rounding * best.multiplier[0]
+    assert use @ best.x - limit <= 1e-6 + rounding
+    assert abs(best.value - exact) <= 5 * best.multiplier[0] * (1e-6 + 4 * rounding)
+
+
+def test_large_offsets_do_not_hide_that_limits_cannot_be_met():
+    rounds, use, limit = offset_rounds(0, 1e8)
+    with pytest.raises(cx.InfeasibleError) as caught:
+        hindsight(with_limit(), rounds)
+    np.testing.assert_allclose(caught.value.bound, use.min() - limit, atol=1e-5)
+
+
+def test_large_gradients_that_cancel_over_rounds_count_in_full():
+    """The mean of +-1e8 (x_0 - x_1) is 0, and so is each at the start; its rounding is not."""
+    rng, signs = np.random.default_rng(0), np.where(np.arange(40) % 2, 1e8, -1e8)
+    cost = rng.normal(size=(40, 10))
+    problem = cx.Problem(
+        cx.domains.Box(-jnp.ones(10), jnp.ones(10)), lambda x, r: jnp.vdot(r["cost"], x) + r["sign"] * (x[0] - x[1])
+    )
+    with pytest.warns(UserWarning, match="of which rounding may be"):
+        best = hindsight(problem, {"cost": cost, "sign": signs})
+    exact = -np.abs(cost.sum(0)).sum()
+    assert 1e-6 < best.gap < 1e-2 and best.lower_bound <= exact <= best.value + 1e-6
 
 
 def test_limits_said_often_and_in_other_units_are_one_limit():

@@ -65,8 +65,8 @@ class Comparator(eqx.Module):
 
     @property
     def gap(self) -> np.ndarray:
-        """How far `value` may be above the best possible one."""
-        return self.value - self.lower_bound
+        """How far `value` may be above the best possible one; it is below it where a constraint is broken a little."""
+        return np.maximum(self.value - self.lower_bound, 0.0)
 
     def __repr__(self):
         return str(self._summary()) if self._is_known() else eqx.tree_pformat(self)

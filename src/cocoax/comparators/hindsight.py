@@ -23,7 +23,8 @@ from .methods import solve
 from .objective import Objective
 from .oracle import Oracle
 from .policy import best_policy
-from .price import gradient_squares, prices
+from .price import gradient_sizes, prices
+from .rounding import rounding
 from .search import Infeasible, Search
 
 
@@ -64,7 +65,8 @@ def hindsight(
     Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
     outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
     constraints. Warns if the certificate could not be closed to `tol`; the gap that is reported is
-    always true (for a domain whose `lmo` is exact, and convex functions).
+    always true (for a domain whose `lmo` is exact, and convex functions). What rounding in float64 may have added is
+    taken off the lower bound: of constraints like `1e12 * x.sum() - 1e12` little can be proven.
 
     >>> import jax.numpy as jnp
     >>> import cocoax as cx
@@ -138,24 +140,42 @@ def _comparator(objective, search):
     _, unravel = ravel_pytree(objective.start)
     x = unravel(jnp.asarray(search.best.point))
     loss, constraint = (np.asarray(values) for values in each_round(objective.problem, objective.rounds, x, None))
-    value, lower = np.asarray(loss.sum()), np.asarray(search.lower * objective.horizon)
-    if search.is_contradicted:
+    multiplier = search.multiplier
+    squares, rounded = _rounding(search, x, loss, constraint)
+    value, lower = np.asarray(loss.sum()), np.asarray((search.lower - rounded) * objective.horizon)
+    if search.is_contradicted(rounded):
         raise ProblemError(
             f"the loss or a constraint is not convex, or the domain's lmo not exact: value {value:.6g} is below its "
             f"lower bound {lower:.6g}"
         )
-    if not search.done:
+    if not search.done or search.gap + rounded > search.precision:
         warnings.warn(
             f"hindsight stopped before its certificate closed: value {value:.8g}, lower bound {lower:.8g} "
-            f"(gap {value - lower:.2g}), constraints exceeded by {search.best_violation:.2g} of their size",
+            f"(gap {value - lower:.2g}, of which rounding may be {rounded * objective.horizon:.2g}), constraints "
+            f"exceeded by {search.best_violation:.2g} of their size",
             stacklevel=3,
         )
-    multiplier = search.multiplier
     if objective.benchmark == "every_round":
         multiplier = objective.horizon * multiplier.reshape(objective.horizon, objective.problem.constraints)
-    charged = prices(multiplier, gradient_squares(objective.problem, objective.rounds, x))
+    charged = prices(multiplier, squares)
     x, names = jax.tree.map(np.asarray, x), objective.problem.names
     return Comparator(x, loss, constraint, value, lower, multiplier, charged, names)
+
+
+def _rounding(search, x, loss, constraint):
+    """Squares of gradients at x, for prices, and how much of the lower bound may be rounding."""
+    objective, point, multiplier = search.objective, search.best.point, search.multiplier
+    rounds, expected = objective.horizon, objective.expected is not None
+    charges = multiplier.reshape(rounds, -1) if objective.functions.each_round else multiplier / rounds
+    weights = np.full((rounds, 1 + objective.problem.constraints), 1 / rounds)
+    weights[:, 1:] = 0.0 if expected else charges
+    squares, slopes = gradient_sizes(objective.problem, objective.rounds, x, weights)
+    values = np.sum(weights * np.abs(np.column_stack([loss, constraint])))
+    slopes = np.asarray(ravel_pytree(slopes)[0])
+    if expected:
+        values = values + multiplier @ np.abs(search.best.constraint)
+        slopes = slopes + multiplier @ np.abs(objective.whole_jacobian(point))
+    return squares, rounding(objective, search.oracle, point, values, slopes)
 
 
 def _check_convexity(objective, oracle, multiplier, bound):

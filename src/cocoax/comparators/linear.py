@@ -11,12 +11,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..domains.composed import column_generation
-from .search import Infeasible, Search
+from .search import Search
 from .structure import Structure
 
 
 def solve_linear(search: Search, structure: Structure):
-    """Judges the answer; raises `Infeasible` if no point meets the constraints."""
+    """Judges the answer; raises `Infeasible` if it is proven that no point meets the constraints."""
     domain, like, first = search.oracle.domain, search.oracle.like, search.first
     falls = [row @ (first.point - search.oracle.lmo(row)) for row in structure.jacobian]
     norm = search.constraint_scale + np.maximum(falls, 0.0)
@@ -25,8 +25,7 @@ def solve_linear(search: Search, structure: Structure):
     rows, found = _feasible(domain, structure.jacobian / norm[:, None], bound, like)
     search.check()
     if found.lower > 1e-9:
-        multiplier = np.asarray(found.multiplier) / norm
-        raise Infeasible(multiplier / multiplier.sum(), float(found.lower) / multiplier.sum())
+        return search.refute(first.point, first.constraint, structure.jacobian, np.asarray(found.multiplier) / norm)
     point, multiplier = _best(domain, first.slope / size, rows, bound, found.basis, like)
     multiplier = np.maximum(np.asarray(multiplier), 0.0) * size / norm
     search.judge(search.objective.measure(np.asarray(point), multiplier), multiplier)

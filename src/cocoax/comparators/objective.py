@@ -89,16 +89,18 @@ class Functions(eqx.Module):
         return loss / horizon, constraint, slope
 
     def jacobian(self, x):
+        """The gradients of G, the part of each that matters in X, and all of it."""
         point = self.point(x)
         if self.expected is None and not self.each_round:
             count = self.problem.constraints
-            return jax.vmap(lambda weights: self.measure(x, weights, 0.0, count)[2])(jnp.eye(count))
-        if self.expected is not None:
+            rows = jax.vmap(lambda weights: self.point(self.measure(x, weights, 0.0, count)[2]))(jnp.eye(count))
+        elif self.expected is not None:
             rows = jax.jacrev(self.expected)(point)
         else:
             rows = jax.vmap(lambda r: self.problem.gradients(point, r)[1])(self.rounds)
             rows = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)
-        return jax.vmap(lambda row: ravel_pytree(row)[0])(rows)
+        parts = jax.vmap(self.problem.domain.tangent)(rows)
+        return tuple(jax.vmap(lambda row: ravel_pytree(row)[0])(each) for each in (parts, rows))
 
     def curvature(self, x, weights, lanes=1):
         """Products with the Hessian of F + <weights, G>."""
@@ -132,7 +134,7 @@ class Compiled:
     def __init__(self, functions: Functions):
         self.functions = functions
         self._last: tuple[np.ndarray, Evaluation] | None = None  # weights, and the answer for them
-        self._rows: tuple[np.ndarray, np.ndarray] | None = None  # a point, and its Jacobian
+        self._rows: tuple[np.ndarray, ...] | None = None  # a point, and both Jacobians there
 
     def measure(self, x, weights) -> Evaluation:
         if self._last is None or not (_same(self._last[1].point, x) and _same(self._last[0], weights)):
@@ -140,11 +142,19 @@ class Compiled:
             self._last = np.array(weights), Evaluation(np.array(x), float(loss), constraint, slope)
         return self._last[1]
 
-    def jacobian(self, x):
+    def jacobian(self, x) -> np.ndarray:
+        """Of the constraints: the parts of their gradients that matter in X."""
+        return self._gradients(x)[0]
+
+    def whole_jacobian(self, x) -> np.ndarray:
+        """With the parts that are the same everywhere in X; they are rounded too."""
+        return self._gradients(x)[1]
+
+    def _gradients(self, x):
         if self._rows is None or not _same(self._rows[0], x):
-            rows = _jacobian(self.functions, x) if self.functions.count else np.zeros((0, len(x)))
-            self._rows = np.array(x), np.asarray(rows)
-        return self._rows[1]
+            rows = _jacobian(self.functions, x) if self.functions.count else [np.zeros((0, len(x)))] * 2
+            self._rows = np.array(x), *(np.asarray(part) for part in rows)
+        return self._rows[1:]
 
     def products(self, x, weights, ways):
         """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled."""

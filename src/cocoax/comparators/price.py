@@ -1,5 +1,7 @@
 """The price of violation in the score: more than ignoring a constraint can save."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from ..errors import ProblemError
 
 _OVER = 2.0  # times the multiplier: at the multiplier itself, ignoring a constraint on linear losses costs nothing
 _MOST_ENTRIES = 2**28  # of gradients that are computed
+_FEWER_ENTRIES = 2**24  # where no price depends on them
 _FLOOR = 0.1  # of the natural unit, which constraints with a multiplier of 0 cost
 
 
@@ -34,26 +37,49 @@ def gradient_squares(problem, rounds, x, axis=None) -> tuple[np.ndarray, np.ndar
     that JAX cannot differentiate. Where all gradients together would have more than 2^28 entries, only evenly spaced
     rounds count, and those of the others are NaN.
     """
-    count = len(jax.tree.leaves(rounds)[0])
-    squares = np.zeros(count), np.zeros((count, problem.constraints))
-    if problem.constraints == 0 or tree.has_element(problem.domain.start()):
-        return squares
-    entries = count * tree.size(problem.domain.start()) * (1 + problem.constraints)
-    every = -(-entries // _MOST_ENTRIES)
-    rounds, path = jax.tree.map(lambda leaf: leaf[::every], (rounds, x if axis == 0 else None))
+    if problem.constraints == 0:
+        return _none(problem, rounds)
+    return _sampled(problem, rounds, x, axis, None)[0]
+
+
+def gradient_sizes(problem, rounds, x, weights) -> tuple[tuple[np.ndarray, np.ndarray], Any]:
+    r"""The squares, and $\sum_t w_{t0}|\nabla f_t(x)| + \sum_i w_{ti}|\nabla g_{ti}(x)|$, entry by entry.
+
+    Without constraints, rounds are chosen from 2^24 entries on.
+    """
+    return _sampled(problem, rounds, x, None, jnp.asarray(weights))
+
+
+def _sampled(problem, rounds, x, axis, weights):
+    """Of evenly spaced rounds, where there are too many entries."""
+    squares, like = _none(problem, rounds), problem.domain.start()
+    count = len(squares[0])
+    nothing = tree.scale(0.0, like)
+    if tree.has_element(like):
+        return squares, nothing
+    entries = count * tree.size(like) * (1 + problem.constraints)
+    every = -(-entries // (_MOST_ENTRIES if problem.constraints else _FEWER_ENTRIES))
+    rounds, weights, path = jax.tree.map(lambda leaf: leaf[::every], (rounds, weights, x if axis == 0 else None))
     x = path if axis == 0 else x
     try:
-        found = _squares(problem, rounds, x, axis)
+        sizes, found = _squares(problem, rounds, x, axis, weights)
     except ProblemError:
-        return squares
+        return squares, nothing
     for all_rounds, chosen in zip(squares, found):
         all_rounds[:] = np.nan
         all_rounds[::every] = np.asarray(chosen)
-    return squares
+    return squares, tree.scale(count / len(found[0]), sizes)
+
+
+def _none(problem, rounds):
+    count = len(jax.tree.leaves(rounds)[0])
+    return np.zeros(count), np.zeros((count, problem.constraints))
 
 
 @eqx.filter_jit
-def _squares(problem, rounds, x, axis):
+def _squares(problem, rounds, x, axis, weights):
+    """(Sizes with these weights, squares); one round at a time: the gradients of all would not fit into memory."""
+
     def square(gradient):
         return tree.norm(problem.domain.tangent(gradient)) ** 2
 
@@ -63,15 +89,20 @@ def _squares(problem, rounds, x, axis):
         rise, way = problem.movement(point, revealed, end)[1], tree.norm(tree.sub(point, end))
         return tree.ratio(rise, way) ** 2
 
-    def one(inputs):  # one round at a time: the gradients of all would not fit into memory
-        point, revealed = (x, inputs) if axis is None else inputs
+    def one(sizes, inputs):
+        revealed, of_path, charges = inputs
+        point = x if axis is None else of_path
         of_loss, of_constraints = problem.gradients(point, revealed)
         squares = jax.vmap(square)(of_constraints)
         for end in ends:
             squares = jnp.maximum(squares, moving(point, revealed, end))
-        return square(of_loss), squares
+        if charges is not None:
+            of_all = jax.tree.map(lambda leaf: tree.finite(jnp.abs(leaf)), (of_loss, of_constraints))
+            sizes = tree.add(sizes, tree.add(tree.scale(charges[0], of_all[0]), tree.combine(charges[1:], of_all[1])))
+        return sizes, (square(of_loss), squares)
 
-    return jax.lax.map(one, rounds if axis is None else (x, rounds))
+    zero = tree.zeros_like(x if axis is None else _first(x))
+    return jax.lax.scan(one, zero, (rounds, None if axis is None else x, weights))
 
 
 def _ends(problem, rounds, x, axis):

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .rounding import rounding
+
 _FEW = 10  # constraints, for each of which an LMO is asked
 
 
@@ -55,12 +57,10 @@ class Search:
     def gap(self):
         return self.best.loss - self.lower
 
-    @property
-    def is_contradicted(self) -> bool:
-        """Whether the best point has F + <multiplier, G> below the lower bound of it, by more than rounding."""
+    def is_contradicted(self, rounded: float) -> bool:
+        """Whether the best point has F + <multiplier, G> below the lower bound of it, where both are rounded."""
         paid = self.best.loss + self.multiplier @ self.best.constraint
-        rounding = 1e-12 * (abs(self.best.loss) + self.multiplier @ self.constraint_scale)
-        return bool(paid + self.precision + rounding < self.lower)
+        return bool(paid + self.precision + 2 * rounded < self.lower)
 
     def judge(self, at: Evaluation, multiplier):
         """A new point, with its slope for these multipliers. Returns the best vertex for this slope."""
@@ -119,7 +119,7 @@ class Search:
             self.consider(self.objective.measure(point, multiplier))
 
     def refute(self, point, constraint, jacobian, multiplier):
-        """Raise `Infeasible` if no x in X has <multiplier, constraint + jacobian (x - point)> <= 0.
+        """Raise `Infeasible` if no x in X has <multiplier, constraint + jacobian (x - point)> <= 0, but for rounding.
 
         Convex constraints lie above such linearisations.
         """
@@ -128,8 +128,14 @@ class Search:
             multiplier = multiplier / total
             vertex = self.oracle.lmo(multiplier @ jacobian)
             bound = multiplier @ (constraint + jacobian @ (vertex - point))
-            if bound > 1e-9 * (multiplier @ self.constraint_scale):
+            enough = 1e-9 * (multiplier @ self.constraint_scale)
+            if bound > enough and (bound := bound - self.rounding(point, constraint, multiplier)) > enough:
                 raise Infeasible(multiplier, bound)
+
+    def rounding(self, point, constraint, multiplier) -> float:
+        """Of a bound on <multiplier, G> by its linearisation, and as much again for those who check it elsewhere."""
+        slopes = multiplier @ np.abs(self.objective.whole_jacobian(point))
+        return 2 * rounding(self.objective, self.oracle, point, multiplier @ np.abs(constraint), slopes)
 
     def check(self):
         """Raise `OutOfTime` if it is."""

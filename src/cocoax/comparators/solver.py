@@ -80,8 +80,11 @@ class Solver:
             shares = step.row_weights / step.row_weights.sum()
             vertex = self.oracle.lmo(shares @ self.slopes)
             bound = shares @ (self.slopes @ vertex + self.offsets)
+            multiplier = self._per_constraint(shares)
             if bound > 1e-9 * self.oracle.diameter:
-                multiplier = self._per_constraint(shares)
+                at = self.objective.measure(vertex, np.zeros_like(multiplier))
+                bound -= self.search.rounding(vertex, at.constraint, multiplier)
+            if bound > 1e-9 * self.oracle.diameter:
                 raise Infeasible(multiplier / multiplier.sum(), bound / multiplier.sum())
             if self.penalty > 1e12 * self.first_penalty:
                 return step
