@@ -43,9 +43,7 @@ def main(arguments):
     tasks = dear + [(name, tuple(FAMILIES)) for name in names if name not in COARSE]
     found = {}
     with clusters.started(arguments.workers, arguments.cluster) as client:
-        if (dask := client()) is not None and arguments.cluster is None:
-            clusters.alike(dask)
-        pool, waiting = pool_of(dask), iter(tasks)
+        pool, waiting = pool_of(client()), iter(tasks)
         for (name, _), future in completed(pool, lambda: next(waiting, None), lambda task: pool.call(tune, *task)):
             results, report = future.result()
             print("\n".join(report), flush=True)

@@ -158,7 +158,7 @@ def test_the_arena_is_tuned(tmp_path, monkeypatch, capsys, module):
     found = json.loads(out.read_text())["problems"]
     assert found["curvatures 1, 10, 100"][family]["score"] > 0
     assert found["two items, from nothing"] == {}
-    sentence = f"two items, from nothing: {family}: TunedEG plays on a ProbabilitySimplex only"
+    sentence = f"two items, from nothing: {family}: ExponentiatedGradient plays on a ProbabilitySimplex"
     assert sentence in capsys.readouterr().out
 
 

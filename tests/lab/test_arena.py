@@ -18,11 +18,21 @@ import cocoax as cx
 from cocoax import Comparator, cli, learners, problems
 from cocoax.lab import Study, arena
 from cocoax.lab.arena import tuning
-from cocoax.lab.arena.baselines import TunedAdaGrad, TunedEG
 from cocoax.lab.arena.problems import tuned_horizon
 from cocoax.lab.arena.ranking import START
-from cocoax.lab.arena.rivals import FAMILIES, Family, TunedAdaptivePDOGD, TunedDPP, TunedPDOGD, TunedTracked, Units
-from cocoax.lab.arena.suite import RIVALS
+from cocoax.lab.arena.rivals import (
+    FAMILIES,
+    MOST,
+    Family,
+    TunedAdaGrad,
+    TunedAdaptivePDOGD,
+    TunedDPP,
+    TunedEG,
+    TunedPDOGD,
+    TunedTracked,
+    Units,
+    tuned_rivals,
+)
 from cocoax.lab.sources import as_source, learner_key
 from cocoax.primal.steps import Constant
 
@@ -300,9 +310,9 @@ def test_tuned_numbers_are_there_for_every_problem_and_family():
                     ),
                     rounds,
                 )
-    chosen = tuning.rivals(RIVALS)
+    chosen = tuned_rivals(found, found, FAMILIES)
     for problem, results in found.items():
-        best = sorted(results, key=lambda family: results[family]["score"])[:RIVALS]
+        best = sorted(results, key=lambda family: results[family]["score"])[:MOST]
         assert {family for family in chosen if problem in chosen[family]} == {f"{each}, tuned" for each in best}
 
 
@@ -331,7 +341,7 @@ def test_baselines_make_the_steps_of_their_formulas():
         gradient = of_loss + by_y * of_constraint[0]
         squares += gradient**2
         y, by_y = problem.domain.project(y - 0.02 * gradient / squares**0.5), max(0.0, by_y + 0.3 / T**0.5 * value)
-    with pytest.raises(cx.LearnerError, match="on a ProbabilitySimplex only"):
+    with pytest.raises(cx.LearnerError, match="on a ProbabilitySimplex, got Box"):
         cx.play(problems.pacing(KEY).problem, TunedEG(1.0, 1.0), problems.pacing(KEY).rounds(2, KEY), key=KEY)
 
 
@@ -351,7 +361,7 @@ def test_rivals_play_the_problems_that_they_were_tuned_for(finished):
                 inner = player.dual if hasattr(player, "dual") and not hasattr(player, name) else player
                 np.testing.assert_allclose(getattr(inner, name), value, rtol=1e-6)
     by_problem = finished.table().group_by("problem").agg(pl.col("learner").n_unique())
-    assert by_problem["learner"].to_list() == [2 + RIVALS] * 2
+    assert by_problem["learner"].to_list() == [2 + MOST] * 2
 
 
 def test_standings_are_what_the_table_says(finished):
@@ -486,7 +496,8 @@ def test_the_command_plays_and_writes_the_table(tmp_path, monkeypatch, capsys):
     )  # the challenger's table, then Auto's: both play, and neither is the other's rival
     assert not re.findall(r"\| (?:Still|Auto) \|(?! start)", text)
     page = (tmp_path / "report.html").read_text()
-    assert all(f"{name}, shortest path" in page for name, each in tuning.rivals(3).items() if "shortest path" in each)
+    rivals = tuned_rivals(tuning.tuned(), ["shortest path"], FAMILIES)
+    assert len(rivals) == MOST and all(f"{name}, shortest path" in page for name in rivals)
 
 
 def test_nonsense_is_refused():

@@ -45,9 +45,7 @@ def small(out=None, **changes):
 @pytest.fixture(scope="module")
 def client():
     with clusters.started(3, None) as started:
-        client = started()
-        clusters.alike(client)
-        yield client
+        yield started()
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +113,6 @@ def test_a_worker_that_does_not_answer_is_given_up(alone, tmp_path, capsys):
     """As one behind a cut network. Dask waits five minutes for a sign of it; here four seconds."""
     with dask.config.set({"distributed.scheduler.worker-ttl": "4s"}), clusters.started(3, None) as started:
         client = started()
-        clusters.alike(client)
         silent = next(iter(client.run(os.getpid).values()))
         timer = threading.Timer(0.5, os.kill, (silent, signal.SIGSTOP))
         timer.start()
@@ -171,9 +168,9 @@ def test_workers_of_another_kind_are_refused(client, tmp_path, monkeypatch, what
 
 def test_workers_that_come_later_are_checked_by_their_tasks():
     with pytest.raises(cx.LabError, match=r"has JAX .*, but the study has 9\.9"):
-        workbench.work(workbench.settings() | {"JAX": "9.9"}, b"never read", "play")
+        workbench.work(workbench.settings() | {"JAX": "9.9"}, b"never read", "play", 8, {})
     with pytest.raises(cx.LabError, match="has device cpu, but the study has gpu"):
-        workbench.work(workbench.settings() | {"device": "gpu"}, b"never read", "play")
+        workbench.work(workbench.settings() | {"device": "gpu"}, b"never read", "play", 8, {})
 
 
 def run_cli(monkeypatch, capsys, *words):
@@ -282,16 +279,15 @@ def test_an_executor_that_always_fails_is_said_in_one_sentence(tmp_path):
         small(problems={"a": Locked()}).run(quiet=True, executor=Queue())
 
 
-def test_beside_gpus_half_of_the_workers_hold_a_device_each(tmp_path, monkeypatch):
+def test_beside_gpus_half_of_the_workers_hold_a_device_each(monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
-    options = list(clusters._options(7, ["0", "3"], tmp_path))
+    options = list(clusters._options(7, ["0", "3"]))
     held = [each["env"].get("CUDA_VISIBLE_DEVICES") for each in options]
     assert held == ["0", "3", "0", "3", None, None, None]
     assert [each.get("resources") for each in options] == [{"GPU": 1}] * 4 + [None] * 3
     assert [each["env"]["JAX_PLATFORMS"] for each in options] == ["cuda,cpu"] * 4 + ["cpu"] * 3
-    locks = [each["env"].get(workbench.DEVICE_LOCK) for each in options]
-    assert locks[0] == locks[2] != locks[1] == locks[3] and locks[4:] == [None] * 3
-    assert not any(workbench.DEVICE_LOCK in each["env"] for each in clusters._options(4, ["0", "1"], tmp_path))
+    reserved = [each["env"].get("XLA_PYTHON_CLIENT_PREALLOCATE") for each in options]
+    assert reserved == ["false"] * 4 + [None] * 3
 
 
 def start(*words, **options):

@@ -78,20 +78,6 @@ def test_curves_end_at_the_figures(finished):
     np.testing.assert_array_equal(joined["violation"], joined["violation_table"])
 
 
-def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
-    horizons, learners = [3, 8, 9, 13, 20, 25, 31], {**LEARNERS, "DPP": cx.learners.DPP()}
-    with jax.enable_x64(True):
-        alone = small(horizons=horizons, learners=learners).run(quiet=True).table()
-        before = batch._program.cache_info().misses
-        monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
-        assert batch.calls([*horizons, 2000], "gpu") == [[2000], [31, 25, 20, 13, 9], [8, 3]]
-        together = small(horizons=horizons, learners=learners).run(quiet=True).table()
-        assert batch._program.cache_info().misses == before + len(learners)
-    assert alone["reason"].null_count() == together["reason"].null_count() == len(alone) == 84
-    for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gradient_calls", "bad_round"):
-        np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
-
-
 def test_games_but_not_comparators_depend_on_the_device():
     here, there = small(), small()
     there.device = "another"
@@ -312,6 +298,9 @@ def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
     assert study.table().equals(finished.table())
     played.clear()
     assert small(tmp_path).run(quiet=True).table().equals(finished.table()) and not played
+    another = {"theta x 2": cx.learners.Blocks(cx.primal.OCG(), theta_scale=2.0)}
+    small(tmp_path, learners=another).run(quiet=True)
+    assert played == [("game", 3), ("game", 3)]  # against the comparators that are stored
 
 
 STORED = Path(__file__).parent / "stored"

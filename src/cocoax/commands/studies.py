@@ -48,8 +48,6 @@ def finish(study, options: Options, client, *, tables=None, **report):
     study.certify = options.certify
     try:
         dask = client()
-        if dask is not None and options.cluster is None:
-            clusters.alike(dask, max(map(max, study.horizons.values())))
         if dask is not None and not options.quiet:
             print(f"cocoax: the dashboard is at {dask.dashboard_link}", file=sys.stderr)
         study.run(quiet=options.quiet, client=dask)

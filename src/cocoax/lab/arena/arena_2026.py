@@ -12,9 +12,8 @@ from ..names import closest
 from ..study import Study
 from . import series
 from .ranking import START
-from .rivals import FAMILIES, TUNED
+from .rivals import FAMILIES, TUNED, tuned_rivals
 
-RIVALS = 3  # on each series: the families that did best when they were tuned
 TOLERANCE = 1e-4  # of the comparators
 
 
@@ -42,25 +41,15 @@ def arena_2026_study(
     if taken:
         raise LabError(f"a learner of your own cannot be called {taken[0]!r}; give it another name")
     found = {name: series.frozen(name) for name in chosen}
+    rivals = tuned_rivals({name: series.tuned()[name]["families"] for name in chosen}, chosen, FAMILIES)
     return Study(
         {name: (one.problem, one.part(one.tuning, one.length)) for name, one in found.items()},
-        {"Auto": learners.Auto(), **own, START: learners.Stay(), **rivals(chosen)},
+        {"Auto": learners.Auto(), **own, START: learners.Stay(), **rivals},
         {name: [one.length - one.tuning] for name, one in found.items()},
         [0],
         out,
         tol=TOLERANCE,
     )
-
-
-def rivals(names: Sequence[str]) -> dict[str, dict[str, AbstractLearner]]:
-    """By family and series: on each series the families that did best when they were tuned."""
-    by_family: dict[str, dict[str, AbstractLearner]] = {}
-    for name in names:
-        results = series.tuned()[name]["families"]
-        for family in sorted(results, key=lambda family: results[family]["score"])[:RIVALS]:
-            rival = FAMILIES[family].make(**results[family]["numbers"])
-            by_family.setdefault(f"{family}{TUNED}", {})[name] = rival
-    return by_family
 
 
 def arena_2026_tables(study: Study) -> dict[str, list[dict[str, str]]]:

@@ -54,11 +54,10 @@ def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
         if not mine:
             raise LabError(f"{challenger} could not play {problem!r}; the report says why")
         at = TUNED_HORIZON if TUNED_HORIZON in mine else max(mine)
-        others = here.filter((pl.col("horizon") == at) & pl.col("learner").str.ends_with(TUNED)).sort("score")
-        others = others.filter(pl.col("score").is_finite())
-        own = here.filter((pl.col("horizon") == at) & (pl.col("learner") == challenger)).row(0, named=True)
+        at_horizon = {row["learner"]: row for row in here.filter(pl.col("horizon") == at).iter_rows(named=True)}
+        others = [row for name, row in at_horizon.items() if name.endswith(TUNED) and math.isfinite(row["score"])]
         none = {"learner": None, "score": math.nan, "regret": math.nan, "violation": math.nan}
-        rival = others.row(0, named=True) if len(others) else none
+        own, rival = at_horizon[challenger], min(others, key=lambda row: row["score"], default=none)
         best = rival["score"]
         slope = (math.nan,) * 3
         if all(map(math.isfinite, mine.values())):

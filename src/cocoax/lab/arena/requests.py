@@ -10,12 +10,11 @@ import jax
 import polars as pl
 
 from ... import __version__, learners, problems
-from ...errors import LabError
 from ..names import closest
 from ..study import Study
-from .rivals import TUNED, Family, Units
+from .rivals import TUNED, Family, Units, tuned_rivals
 from .tuning import SEEDS as TUNING_SEEDS
-from .tuning import TOLERANCE
+from .tuning import TOLERANCE, unseen
 
 HORIZON = 2000
 FIRST_SEED = 5000  # of the reported seeds; docs/requests.md says what was chosen after a look at them
@@ -76,23 +75,12 @@ def requests_study(
     names: Sequence[str] | None = None,
 ) -> Study:
     """The study behind `cocoax race requests`; seeds that rivals were tuned on are refused."""
-    used = sorted(set(seeds) & set(TUNING_SEEDS))
-    if used:
-        raise LabError(f"rivals were tuned on the seed {used[0]}; give seeds other than {TUNING_SEEDS}")
     chosen = list(REQUESTS) if names is None else [closest(name, REQUESTS, "problem with requests") for name in names]
-    rivals = {
-        f"{family}{TUNED}": {
-            name: FAMILIES[family].make(**tuned()[name][family]["numbers"])
-            for name in chosen
-            if family in tuned().get(name, {})
-        }
-        for family in FAMILIES
-    }
     return Study(
         {name: REQUESTS[name] for name in chosen},
-        {**UNTUNED, **{family: by_problem for family, by_problem in rivals.items() if by_problem}},
+        {**UNTUNED, **tuned_rivals(tuned(), chosen, FAMILIES, most=None)},
         horizons or [HORIZON],
-        seeds,
+        unseen(seeds),
         out,
         tol=TOLERANCE,
     )

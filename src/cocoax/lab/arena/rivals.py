@@ -4,21 +4,57 @@ Their numbers are in the units of a problem, so they need tuning. At another hor
 change as the theorems say.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, NamedTuple
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ... import dual, learners, primal
+from ...core import tree
 from ...dual.base import AbstractDual
 from ...learners.base import AbstractLearner, positive_parameter
 from ...learners.primal_dual import AbstractPrimalDual
 from ...learners.projected import AbstractRetuned, with_steps
-from ...primal.base import AbstractPrimal
+from ...primal.base import AbstractPrimal, cost, step_size
 from ...primal.steps import Constant
-from .baselines import TunedAdaGrad, TunedEG
 
 TUNED = ", tuned"  # ends the names of rivals in a study
+MOST = 3  # rivals on each problem of an arena: the families that did best when they were tuned
+
+
+class _Entropic(primal.ExponentiatedGradient):
+    """With the steps of `OGD`."""
+
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        gradient = revealed.gradient(revealed.played)
+        hedge = state.hedge.stepped(gradient, step_size(domain, next_bounds, 0.5).astype(gradient.dtype))
+        spent = cost(gradient_calls=1, finite=jnp.isfinite(gradient).all())
+        return eqx.tree_at(lambda state: state.hedge, state, hedge), spent
+
+
+class _ByCoordinate(AbstractPrimal):
+    r"""AdaGrad: $x_{t+1} = \Pi_X(x_t - \eta\nabla_t/\sqrt{\sum_{s\le t}\nabla_s^2})$, with the $\eta$ of `OGD`."""
+
+    deterministic: ClassVar[bool] = True
+
+    def init(self, domain, bounds, *, start, key, warm=None):
+        return start, tree.zeros_like(start)
+
+    def decision(self, state):
+        return state[0]
+
+    def step(self, domain, state, revealed, next_bounds, *, key):
+        gradient, rate = revealed.gradient(revealed.played), step_size(domain, next_bounds, 0.5)
+        squares = jax.tree.map(lambda total, entry: total + entry**2, state[1], gradient)
+
+        def moved(x, entry, total):  # where the sum is 0, the entry is too
+            return x - rate.astype(x.dtype) * entry / jnp.sqrt(jnp.where(total > 0, total, 1))
+
+        point = domain.project(jax.tree.map(moved, revealed.played, gradient, squares))
+        return (point, squares), cost(gradient_calls=1, finite=tree.all_finite(gradient))
 
 
 class _Steps(AbstractPrimalDual):
@@ -29,9 +65,12 @@ class _Steps(AbstractPrimalDual):
     dual_step: Float[Array, ""]
 
     def __init__(self, step, dual_step):
-        self.primal = primal.OGD()
+        self.primal = self.method()
         self.step = positive_parameter(step, "step")
         self.dual_step = positive_parameter(dual_step, "dual_step")
+
+    def method(self) -> AbstractPrimal:
+        return primal.OGD()
 
     def bounds(self, problem):
         return with_steps(problem, lambda T: self.step / T**0.5)
@@ -62,12 +101,35 @@ class TunedDPP(_Steps):
 class TunedTracked(_Steps):
     """The same as `TunedPDOGD` at one LMO a round: the target is followed, not projected."""
 
-    def __init__(self, step, dual_step):
-        super().__init__(step, dual_step)
-        self.primal = primal.Tracked(Constant(), atoms=8)
+    def method(self):
+        return primal.Tracked(Constant(), atoms=8)
 
     def bounds(self, problem):
         return with_steps(problem, lambda T: self.step / T**0.25)  # the primal divides by a fourth root more than OGD
+
+
+class _Ascent(_Steps):
+    r"""With a plain dual step, $\lambda_{t+1} = [\lambda_t + \mu g_t(x_t)]_+$ with $\mu=$ `dual_step`$/\sqrt T$."""
+
+    def rule(self, problem, horizon):
+        return dual.RegularizedAscent(0.0, self.dual_step / horizon.astype(float) ** 0.5)
+
+
+class TunedEG(_Ascent):
+    r"""Exponentiated gradient on a simplex: $x_{t+1}\propto x_t\exp(-\eta\nabla)$ with $\eta=$ `step`$/\sqrt T$."""
+
+    def method(self):
+        return _Entropic()  # pyright: ignore[reportCallIssue]
+
+
+class TunedAdaGrad(_Ascent):
+    r"""Projected AdaGrad, by coordinate; $\eta=$ `step`, the same for every horizon."""
+
+    def method(self):
+        return _ByCoordinate()
+
+    def bounds(self, problem):
+        return with_steps(problem, lambda T: self.step)
 
 
 class Units(NamedTuple):
@@ -125,3 +187,15 @@ FAMILIES = {
     "Algorithm 2 (ball)": Family(_algorithm_2, _scales),
     "ORGFW with a virtual queue": Family(_orgfw, lambda units: {"loss_weight": _times(1 / units.dual_step, -3, 4)}),
 }
+
+
+def tuned_rivals(
+    found: Mapping[str, Mapping], names: Iterable[str], families: Mapping[str, Family], most: int | None = MOST
+) -> dict[str, dict[str, AbstractLearner]]:
+    """By family and problem: on each problem those that did best when they were tuned; `found` is what that came to."""
+    by_family: dict[str, dict[str, AbstractLearner]] = {f"{family}{TUNED}": {} for family in families}
+    for name in names:
+        results = found.get(name, {})
+        for family in sorted(results, key=lambda family: results[family]["score"])[:most]:
+            by_family[f"{family}{TUNED}"][name] = families[family].make(**results[family]["numbers"])
+    return {family: by_problem for family, by_problem in by_family.items() if by_problem}

@@ -11,9 +11,7 @@ from ..study import Study
 from . import tuning
 from .problems import ARENA, HORIZONS
 from .ranking import START
-
-RIVALS = 3  # on each problem: the families that did best when they were tuned
-
+from .rivals import FAMILIES, tuned_rivals
 
 FIRST_SEED = 3000  # of the reported seeds; nothing was chosen by looking at them
 
@@ -37,28 +35,22 @@ def arena_study(
     - `challenger`: a learner; `learners.Auto()` by default.
     - `beside`: more learners by name, which play beside it.
     """
-    used = sorted(set(seeds) & set(tuning.SEEDS))
-    if used:
-        raise LabError(f"rivals were tuned on the seed {used[0]}; give seeds other than {tuning.SEEDS}")
-    taken = {"Auto", START, *tuning.rivals(RIVALS)} & set(beside or {})
+    chosen = list(ARENA) if names is None else [closest(name, ARENA, "problem of the arena") for name in names]
+    rivals = tuned_rivals(tuning.tuned(), chosen, FAMILIES)
+    taken = {"Auto", START, *rivals} & set(beside or {})
     if taken:
         raise LabError(f"the arena has a learner {min(taken)!r}; give yours another name")
-    chosen = list(ARENA) if names is None else [closest(name, ARENA, "problem of the arena") for name in names]
     first = learners.Auto() if challenger is None else challenger
-    tuned = {
-        family: {problem: rival for problem, rival in by_problem.items() if problem in chosen}
-        for family, by_problem in tuning.rivals(RIVALS).items()
-    }
     return Study(
         {name: ARENA[name] for name in chosen},
         {
             "Auto" if challenger is None else challenger.known_as: first,
             **(beside or {}),
             START: learners.Stay(),
-            **{family: by_problem for family, by_problem in tuned.items() if by_problem},
+            **rivals,
         },
         {name: horizons or HORIZONS[name] for name in chosen},
-        seeds,
+        tuning.unseen(seeds),
         out,
         tol=tuning.TOLERANCE,
     )

@@ -4,6 +4,7 @@ import functools
 import importlib.resources
 import itertools
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -11,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import tree
+from ...errors import LabError
 from ...games.game import Game
-from ...learners.base import AbstractLearner
 from ..run import batch
 from ..sources import Drawn, as_source, learner_key
-from .rivals import FAMILIES, TUNED, Family, Units
+from .rivals import Family, Units
 
 SEEDS = range(1000, 1005)
 HORIZON = 1000
@@ -38,13 +39,12 @@ def tuned() -> dict[str, dict[str, dict]]:
     return json.loads(text)["problems"]
 
 
-def rivals(most: int) -> dict[str, dict[str, AbstractLearner]]:
-    """By family and problem: on each problem the `most` families that did best when they were tuned."""
-    by_family: dict[str, dict[str, AbstractLearner]] = {family: {} for family in FAMILIES}
-    for problem, results in tuned().items():
-        for family in sorted(results, key=lambda family: results[family]["score"])[:most]:
-            by_family[family][problem] = FAMILIES[family].make(**results[family]["numbers"])
-    return {f"{family}{TUNED}": learners for family, learners in by_family.items() if learners}
+def unseen(seeds: Sequence[int]) -> Sequence[int]:
+    """The seeds, if rivals were tuned on none of them."""
+    used = sorted(set(seeds) & set(SEEDS))
+    if used:
+        raise LabError(f"rivals were tuned on the seed {used[0]}; give seeds other than {SEEDS}")
+    return seeds
 
 
 class Tuner:
@@ -100,8 +100,9 @@ class Tuner:
         made = [family.make(**point) for point in points]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *made)
         games = jax.tree.map(lambda *leaves: jnp.stack(leaves), *self.games[seeds])
-        played = _play_all(stacked, *games, jnp.asarray(self.horizon, jnp.int32), batch.capacity_of(self.horizon))
-        outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, 0, : self.horizon], played)
+        horizon, capacity = jnp.asarray(self.horizon, jnp.int32), batch.capacity_of(self.horizon)
+        played = _play_all(stacked, *games, horizon, capacity=capacity)
+        outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, : self.horizon], played)
         game = Game.of(outcomes, self.games[0][0].names)  # (points, seeds, rounds)
         comparators = jax.tree.map(lambda *leaves: np.stack(leaves), *self.comparators[seeds])
         return np.where((game.bad_round < 0).all(1), game.score(comparators)[..., -1].mean(1), np.inf)
@@ -116,10 +117,8 @@ def _shifted(values, best):
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
-def _play_all(learners, problems, rounds, keys, horizon, capacity):
-    return jax.vmap(lambda learner: batch.play_all(problems, learner, rounds, keys, horizon[None], capacity)[0])(
-        learners
-    )
+def _play_all(learners, *games, capacity):
+    return jax.vmap(lambda learner: batch.play_all(games[0], learner, *games[1:], capacity)[0])(learners)
 
 
 def _units(drawn: Drawn) -> Units:

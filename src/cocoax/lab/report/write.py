@@ -1,8 +1,6 @@
 """A study's report: one HTML page that works offline, tables, and figures for papers."""
 
-import contextlib
 import datetime
-import gc
 import importlib.metadata
 import io
 import platform
@@ -192,22 +190,9 @@ def _images(data: ReportData, kind: str) -> list[tuple[str, bytes]]:
     horizons = data.played["horizon"].n_unique()
     if horizons < (2 if kind == "horizons" else 1):
         return []
-    with _without_garbage_collection():
-        if kind == "rounds":
-            return list(image_files(draw_rounds(data.curves, data.looks, constrained=data.constrained)))
-        return list(image_files(draw_horizons(data.summary, data.looks, data.rates, constrained=data.constrained)))
-
-
-@contextlib.contextmanager
-def _without_garbage_collection():
-    """A collection looks at everything that JAX has loaded, which takes longer than drawing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    if kind == "rounds":
+        return list(image_files(draw_rounds(data.curves, data.looks, constrained=data.constrained)))
+    return list(image_files(draw_horizons(data.summary, data.looks, data.rates, constrained=data.constrained)))
 
 
 def _write(path: Path, content: bytes) -> Path:

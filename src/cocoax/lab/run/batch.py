@@ -1,10 +1,8 @@
 """Many games in one compiled call, for any horizon up to a capacity."""
 
-import contextlib
 import functools
-import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -23,8 +21,7 @@ from .devices import by_device, placed, spread
 
 _MOST_BYTES = 2**32  # of the rounds of one call
 _SHARES = 16  # of an accelerator's memory: several processes use it
-_TOGETHER = 5  # horizons in one call on accelerators
-SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
+_SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
 _COMPILED_SOON: dict[str, str | bool] = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
 
@@ -52,20 +49,6 @@ def chunk_size(drawn: Drawn, horizon: int, most: int) -> int:
     return max(1, most // max(3 * bytes_each, 1))
 
 
-def calls(horizons: list[int], device: str) -> list[list[int]]:
-    """Which horizons are played in one call.
-
-    On CPUs each in its own. Accelerators have room for some of nearly the same length, and hardly notice.
-    """
-    groups, falling = [], sorted(horizons, reverse=True)
-    if device == "cpu":
-        return [[horizon] for horizon in falling]
-    for _, alike in itertools.groupby(falling, capacity_of):
-        alike = list(alike)
-        groups += [alike[i : i + _TOGETHER] for i in range(0, len(alike), _TOGETHER)]
-    return groups
-
-
 class Batch:
     """Instances, stacked once for all learners and horizons. With `certify`, their games are certified where that is
     possible: bounds on the regret at the rounds that curves keep are in `Game.certified`."""
@@ -77,29 +60,12 @@ class Batch:
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
         self._certify = certify and not tree.has_element(self._problems[0].domain.start())
 
-    def play(
-        self, learner: AbstractLearner, horizons: list[int], device_lock: Callable[[], Any] = contextlib.nullcontext
-    ) -> list[Played]:
-        """Each game as `cx.play` would play it with `Horizon(horizon, capacity_of(horizon))`, for horizons of one
-        capacity, when it is this process's turn."""
-        self._check(learner)
-        parts = [_call(learner, part, horizons, self._certify, device_lock) for part in self._parts]
-        return [_joined(played) for played in zip(*parts)]
-
-    def compile(self, learner: AbstractLearner, horizons: list[int]) -> None:
-        """Make ready what `play` runs."""
-        self._check(learner)
-        for part in self._parts:
-            _prepared(learner, part, horizons, self._certify)
-
-    def _check(self, learner):
+    def play(self, learner: AbstractLearner, horizon: int) -> Played:
+        """Each game as `cx.play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
         for problem in self._problems:
             learner.check(problem)
-
-
-def _joined(parts) -> Played:
-    games, seconds = zip(*parts)
-    return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
+        games, seconds = zip(*(_call(learner, part, horizon, self._certify) for part in self._parts))
+        return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
 
 
 def _signature(games):
@@ -113,39 +79,23 @@ def _type(leaf):
     return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
 
 
-def _arguments(learner, games, horizons, certify, mesh):
-    problems, rounds, keys = games
-    rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity_of(max(horizons))), rounds)
-    width = 1 if len(horizons) == 1 else _TOGETHER
-    filled = jnp.asarray((horizons * width)[:width], jnp.int32)
-    checked = _checked_rounds(horizons, width) if certify else None
-    return placed((problems, rounds, keys), (learner, filled, checked), mesh)
-
-
-def _checked_rounds(horizons, width):
-    """The rounds, counted from 1, that the curves of these horizons keep; 0 fills up what one program has room for."""
-    wanted = np.unique(np.concatenate([marks(horizon) for horizon in horizons]))
-    return jnp.asarray(np.pad(wanted, (0, width * MARKS - len(wanted))), jnp.int32)
-
-
-def _prepared(learner, part, horizons, certify):
+def _prepared(learner, part, horizon, certify):
     """The program, and its arguments."""
-    arguments = _arguments(learner, part.games, horizons, certify, part.mesh)
-    return _program(*_signature(arguments), capacity_of(max(horizons)), part.mesh), arguments
+    capacity, (problems, rounds, keys) = capacity_of(horizon), part.games
+    rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity), rounds)
+    checked = jnp.asarray(np.resize(marks(horizon), MARKS), jnp.int32) if certify else None
+    shared = learner, jnp.asarray(horizon, jnp.int32), checked
+    arguments = placed((problems, rounds, keys), shared, part.mesh)
+    return _program(*_signature(arguments), capacity, part.mesh), arguments
 
 
-def _call(learner, part, horizons, certify, device_lock) -> list[Played]:
-    compiled, arguments = _prepared(learner, part, horizons, certify)
-    with device_lock():
-        began = time.perf_counter()
-        outcomes = jax.block_until_ready(compiled(*arguments))
-        seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
-    rows = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number], outcomes)
-    names, games = part.games[0].names, []
-    for i, T in enumerate(horizons):
-        of_horizon, bounds = jax.tree.map(lambda leaf, i=i, T=T: leaf[:, i, :T], rows)
-        games.append(Played(Game.of(of_horizon, names, certified=bounds), seconds))
-    return games
+def _call(learner, part, horizon, certify) -> Played:
+    compiled, arguments = _prepared(learner, part, horizon, certify)
+    began = time.perf_counter()
+    outcomes = jax.block_until_ready(compiled(*arguments))
+    seconds = (time.perf_counter() - began) / (horizon * part.number)
+    outcomes, bounds = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number, :horizon], outcomes)
+    return Played(Game.of(outcomes, part.games[0].names, certified=bounds), seconds)
 
 
 def _in_float64(leaf) -> np.ndarray:
@@ -157,10 +107,10 @@ def _program(structure, types, capacity, mesh) -> Any:
     """Compiled ahead, so that its time is not the games'."""
 
     def play(games, shared):
-        (problems, rounds, keys), (learner, horizons, checked) = games, shared
-        return play_all(problems, learner, rounds, keys, horizons, capacity, checked)
+        (problems, rounds, keys), (learner, horizon, checked) = games, shared
+        return play_all(problems, learner, rounds, keys, horizon, capacity, checked)
 
-    short = capacity <= SHORT and jax.default_backend() == "gpu"
+    short = capacity <= _SHORT and jax.default_backend() == "gpu"
     lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
     return lowered.compile(compiler_options=_COMPILED_SOON if short else None)
 
@@ -175,34 +125,23 @@ def _fitted(leaf, capacity):
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
-def play_all(problems, learner, rounds, keys, horizons, capacity, checked=None) -> tuple[Outcome, Any]:
-    """Outcomes of all games, (games, horizons, rounds, ...); what follows a game's own horizon means nothing.
+def play_all(problems, learner, rounds, keys, horizon, capacity, checked=None) -> tuple[Outcome, Any]:
+    """Outcomes of all games, (games, rounds, ...); what follows the horizon means nothing.
 
     And a bound on their regret after each of the rounds `checked`, NaN after others; None if there are none to check.
     """
     length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
     learner = as_played(problems, learner, certify=checked is not None)
 
-    def first(problem, key, horizon):
-        return begin(problem, learner, None, key, Horizon(horizon, capacity), None)
-
-    def step(problem, rounds, state, t):
-        state, _, outcome = loop.play_round(problem, learner, state, loop.at(rounds, t))
-        return state, (outcome, None if checked is None else _bound(problem, state, jnp.any(checked == t + 1)))
-
-    def outcomes(horizon, step, state):
-        return loop.play_rounds(step, state, horizon, capacity=length)[1]
-
     def one(problem, rounds, key):
-        return outcomes(horizons[0], functools.partial(step, problem, rounds), first(problem, key, horizons[0]))
+        def step(state, t):
+            state, _, outcome = loop.play_round(problem, learner, state, loop.at(rounds, t))
+            return state, (outcome, None if checked is None else _bound(problem, state, jnp.any(checked == t + 1)))
 
-    if len(horizons) == 1:  # the same in all games, so that block ends stay branches
-        return jax.tree.map(lambda leaf: leaf[:, None], jax.vmap(one)(problems, rounds, keys))
-    # one loop around all games is traced sooner than a loop in each
-    states = jax.vmap(jax.vmap(first, (None, None, 0)), (0, 0, None))(problems, keys, horizons)
-    of_all = jax.vmap(jax.vmap(step, (None, None, 0, None)), (0, 0, 0, None))
-    all_games = functools.partial(jax.jit(of_all), problems, rounds)
-    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), outcomes(jnp.max(horizons), all_games, states))
+        first = begin(problem, learner, None, key, Horizon(horizon, capacity), None)
+        return loop.play_rounds(step, first, horizon, capacity=length)[1]
+
+    return jax.vmap(one)(problems, rounds, keys)
 
 
 def _bound(problem, state, is_checked):

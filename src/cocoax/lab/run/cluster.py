@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import functools
 import importlib.util
 import logging
 import os
@@ -32,7 +33,8 @@ _FASTER = {  # by default Dask gives memory back after every batch, and looks 10
 def started(workers: int | None, address: str | None) -> Iterator[Callable[[], Any]]:
     """A function that returns a Dask client, or None where this process works alone.
 
-    The cluster starts in the background, while the caller loads the study.
+    The cluster starts in the background, while the caller loads the study. When the function is called, the workers of
+    one's own cluster get the settings that JAX has then.
     """
     devices = gpus()
     if workers is not None and address is not None:
@@ -47,44 +49,36 @@ def started(workers: int | None, address: str | None) -> Iterator[Callable[[], A
     with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(1) as background:
         if address is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cocoax-")))
-            starting = background.submit(_local, stack, list(_options(workers, devices, folder)), folder)
+            starting = background.submit(_local, stack, list(_options(workers, devices)), folder)
             if devices:  # which are the workers'
                 os.environ["JAX_PLATFORMS"] = "cpu"
         else:
             starting = background.submit(_connected, stack, address)
         try:
-            yield starting.result
+            yield lambda: starting.result() if address else _alike(starting.result())
         finally:
             concurrent.futures.wait([starting])
 
 
-def alike(client: Any, longest: int | None = None) -> None:
-    """Give the workers of one's own cluster, and those that come later, the settings of this process.
-
-    JAX's GPU kernel for random numbers compiles faster, but makes games up to 12% slower: used if all games are short.
-    """
+def _alike(client: Any) -> Any:
+    """Give the workers of one's own cluster, and those that come later, the settings of this process."""
     import jax
 
-    from .batch import SHORT
     from .workbench import SETTINGS
 
     settings = {name: getattr(jax.config, name) for name in (*SETTINGS, *_SHARED)}
-    settings["jax_threefry_gpu_kernel_lowering"] = longest is not None and longest <= SHORT
-    client.register_worker_callbacks(_Setup(settings, list(sys.path)))
+    client.register_worker_callbacks(functools.partial(_set_up, settings, list(sys.path)))
+    return client
 
 
-class _Setup:
-    def __init__(self, settings: dict[str, Any], path: list[str]):
-        self.settings, self.path = settings, path
+def _set_up(settings: dict[str, Any], path: list[str]) -> None:
+    import jax
 
-    def __call__(self):
-        import jax
-
-        with contextlib.suppress(ValueError):  # Ctrl-C is for the command, which stops its workers
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.path[:] = self.path
-        for name, value in self.settings.items():
-            jax.config.update(name, value)
+    with contextlib.suppress(ValueError):  # Ctrl-C is for the command, which stops its workers
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path[:] = path
+    for name, value in settings.items():
+        jax.config.update(name, value)
 
 
 def gpus() -> list[str]:
@@ -125,10 +119,10 @@ def _local(stack, options, folder):
     return stack.enter_context(Client(cluster, set_as_default=False))
 
 
-def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
-    """Of each worker. Beside GPUs, half of the workers play there, and the others work on the CPU.
+def _options(workers, devices) -> Iterator[dict[str, Any]]:
+    """Of each worker. Beside GPUs, half of the workers hold one each, and the others work on the CPU.
 
-    Tracing and compiling takes longer than playing, so several processes may share a device. They play one at a time.
+    Tracing and compiling takes longer than playing, so several processes may share a device.
     """
     playing = -(-workers // 2) if devices else 0
     for i in range(workers):
@@ -136,12 +130,8 @@ def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
         if i >= playing:
             yield {"env": env}
             continue
-        device = devices[i % len(devices)]
-        env |= {"CUDA_VISIBLE_DEVICES": device, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        env |= {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cuda,cpu")}
-        if playing > len(devices):
-            env |= {"COCOAX_DEVICE_LOCK": str(folder / f"device-{device}.lock")}
-        yield {"env": env, "resources": {"GPU": 1}}
+        env |= {"CUDA_VISIBLE_DEVICES": devices[i % len(devices)], "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        yield {"env": env | {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cuda,cpu")}, "resources": {"GPU": 1}}
 
 
 def _hush():

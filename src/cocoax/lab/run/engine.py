@@ -2,6 +2,7 @@
 
 import contextlib
 import heapq
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -26,8 +27,8 @@ def run(study: "Study", pool: Here, quiet: bool) -> None:
     with Reporter(sum(game.horizon for game in missing), lanes, quiet, _to_compare(study, missing)) as reporter:
         running = _Run(study, pool, reporter, missing)
         with contextlib.closing(completed(pool, running.take, running.submit, running.gone)) as answers:
-            for (task, failures), future in answers:
-                running.keep(future, task, failures)
+            for task, future in answers:
+                running.keep(future, task)
 
 
 def _to_compare(study: "Study", missing: list[Planned]) -> int:
@@ -45,36 +46,30 @@ class _Run:
         self.parts = parts(study, missing, pool.facts["bytes"])
         has_stored = bool(study.store.keys("comparator"))  # which sets damaged ones aside
         self.stored = study.store.read("comparator") if has_stored else pl.DataFrame({"key": []})
-        self.ready: list[tuple[tuple[int, ...], int, Task, int]] = []  # a heap; the last number counts failures
+        self.ready: list[Task] = []  # a heap
 
-    def take(self) -> tuple[Task, int] | None:
+    def take(self) -> Task | None:
         """The next task that can begin."""
         while not self.ready and (part := next(self.parts, None)) is not None:
-            self._add(part.comparing(self.pool.split))
-            if self.study.device != "cpu" and self.pool.room > 1:  # compilers for accelerators take their time
-                self._add(part.preparing())
             self._add(part.playing(self.stored))
-        return heapq.heappop(self.ready)[2:] if self.ready else None
+            self._add(part.comparing(self.pool.split))  # those that are not stored
+        return heapq.heappop(self.ready) if self.ready else None
 
-    def _add(self, tasks, failures=0):
+    def _add(self, tasks: Iterable[Task]) -> None:
         for task in tasks:
-            heapq.heappush(self.ready, (task.order, id(task), task, failures))
+            heapq.heappush(self.ready, task)
 
-    def submit(self, taken: tuple[Task, int]) -> Any:
-        task, _ = taken
+    def submit(self, task: Task) -> Any:
         self.reporter.now(str(task))
-        bench = task.part.bench
-        if task.what == "compare":
-            return self.pool.submit(bench, task.lane, "compare", task.keys)
-        learner = self.study.learner(task.learner, bench.name)
-        if task.what == "prepare":
-            return self.pool.submit(bench, task.lane, "prepare", learner, task.keys)
-        return self.pool.submit(bench, task.lane, "play", learner, task.keys, task.part.best(task))
+        bench, of_games = task.part.bench, ()
+        if task.learner is not None:
+            of_games = self.study.learner(task.learner, bench.name), task.part.best(task)
+        return self.pool.submit(bench, task.lane, "play" if of_games else "compare", task.horizon, task.keys, *of_games)
 
     def gone(self, name: str) -> None:
         self.reporter.say(f"the worker {name} is gone; what it was doing is done elsewhere")
 
-    def keep(self, future: Any, task: Task, failures: int) -> None:
+    def keep(self, future: Any, task: Task) -> None:
         """Store an answer, and see what can be played now."""
         try:
             answer = future.result()
@@ -84,21 +79,20 @@ class _Run:
             raise
         except Exception as error:
             death = self.pool.death(error)
-            if death is None and failures + 1 < _TRIES:
-                self._add([task], failures + 1)
+            if death is None and task.failures + 1 < _TRIES:
+                self._add([task._replace(failures=task.failures + 1)])
                 return
-            if death is None or task.what == "compare":
+            if death is None or task.learner is None:
                 raise LabError(f"{task}: {death or error_text(error)}; what was finished is kept") from error
             answer = Answer(None, death, 0.0, 0.0)
-        rounds = sum(T * len(by_seed) for T, by_seed in task.keys.items())
-        keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
-        if answer.batch is not None:
-            self.study.store.append("game" if task.what == "play" else "comparator", answer.batch)
-        if task.what == "compare" and answer.batch is not None:
+        rounds, lane = task.horizon * len(task.keys), (task.part.bench.name, task.learner)
+        if answer.batch is None:
+            self.study.refused |= dict.fromkeys(task.keys.values(), str(answer.reason))
+        else:
+            self.study.store.append("comparator" if task.learner is None else "game", answer.batch)
+        if task.learner is not None:
+            self.reporter.advance(lane, rounds, len(task.keys), answer.seconds, answer.playing)
+        elif answer.batch is not None:
             self.reporter.advance_comparators(rounds, answer.seconds)
             self._add(task.part.playing(answer.batch.rows()))
-        if task.what == "play":
-            if answer.batch is None:
-                self.study.refused |= dict.fromkeys(keys, str(answer.reason))
-            self.reporter.advance(task.order[:3], rounds, len(keys), answer.seconds, answer.playing)
         self.reporter.now(str(task))

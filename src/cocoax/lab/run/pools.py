@@ -18,7 +18,6 @@ from .workbench import Workbench
 
 _LOOK = 2.0  # seconds between two looks at which workers are there
 _POLL = 0.1  # seconds between two looks at futures that tell nobody when they are done
-_PRIORITY = {"compare": 2, "play": 1, "prepare": 0}
 _Task = TypeVar("_Task")
 
 
@@ -125,17 +124,18 @@ class Executor(Here):
         return facts
 
     def submit(self, bench, lane, what, *arguments):
-        task = workbench.work, self._expects(what), self._problem(bench), what, *map(_pickled, arguments)
-        return self._submit(*task, **self._placed(lane, what))
+        if bench not in self._sent:
+            self._sent[bench] = self.share(_pickled(bench))
+        # comparators are found on the CPU, so any worker may do that
+        expected = self._expected | ({} if what == "compare" else {"device": self.facts["device"]})
+        arguments = [_pickled(part) if isinstance(part, AbstractLearner) else part for part in arguments]
+        return self._submit(lane, what, workbench.work, expected, self._sent[bench], what, *arguments)
 
     def call(self, function, *arguments):
-        return self._submit(function, *arguments)
+        return self._submit(None, "call", function, *arguments)
 
-    def _placed(self, lane, what) -> dict[str, Any]:
-        """What else the executor is told of a task."""
-        return {}
-
-    def _submit(self, *arguments, **options):
+    def _submit(self, lane, what, *arguments):
+        options = self._placed(lane, what)
         try:
             return self._executor.submit(*arguments, **options)
         except Exception as error:  # it was shut down, or a process of its pool died
@@ -143,21 +143,13 @@ class Executor(Here):
                 f"the executor takes no more tasks: {error_text(error)}; what was finished is kept"
             ) from error
 
+    def _placed(self, lane: int | None, what: str) -> dict[str, Any]:
+        """What else the executor is told of a task."""
+        return {}
+
     def cancel(self, futures):
         for future in futures:
             future.cancel()
-
-    def _problem(self, bench):
-        """A problem that other processes understand, made once for all its tasks."""
-        if bench not in self._sent:
-            from .pickling import pickled  # which an executor needs, and this process alone does not
-
-            self._sent[bench] = self.share(pickled(bench))
-        return self._sent[bench]
-
-    def _expects(self, what):
-        """Comparators are found on the CPU, so any worker may do that."""
-        return self._expected | ({} if what == "compare" else {"device": self.facts["device"]})
 
 
 class Dask(Executor):
@@ -197,19 +189,15 @@ class Dask(Executor):
         return playing[0] | {"bytes": min(min(there["bytes"] for there in playing), min(limits) // 2)}
 
     def _placed(self, lane, what):
-        plays = what != "compare"
-        first = self._players if plays else self._others
+        _ = self.facts  # finds the workers
+        first = self._players if what == "play" else self._others
         return {
             "key": f"{what}-{uuid.uuid4().hex}",
-            "workers": [first[lane % len(first)]],
+            "workers": first if lane is None else [first[lane % len(first)]],
             "allow_other_workers": True,
-            "resources": self._resources if plays else None,
-            "priority": _PRIORITY[what],
+            "resources": self._resources if what == "play" else None,
+            "priority": 1 if what == "compare" else 0,
         }
-
-    def call(self, function, *arguments):
-        _ = self.facts  # finds the workers
-        return self._submit(function, *arguments, pure=False, workers=self._others, allow_other_workers=True)
 
     def share(self, data):
         """To the scheduler, once; workers pass it on."""
@@ -248,11 +236,11 @@ def _same(data):
     return data
 
 
-def _pickled(argument):
-    """Learners are pickled here, so that a worker knows one again by its bytes."""
-    from .pickling import pickled
+def _pickled(part):
+    """Problems and learners are pickled here, so that a worker knows one again by its bytes."""
+    from .pickling import pickled  # which an executor needs, and this process alone does not
 
-    return pickled(argument) if isinstance(argument, AbstractLearner) else argument
+    return pickled(part)
 
 
 def _name(address, worker):

@@ -1,6 +1,5 @@
 """What one task does, in whatever process: a batch of comparators or of games, up to the bytes that are stored."""
 
-import contextlib
 import functools
 import os
 import pickle
@@ -9,22 +8,18 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-import filelock
 import jax
-import polars as pl
 
 from ... import __version__
 from ...errors import CocoaxError, LabError
+from ...learners.base import AbstractLearner
 from ..arguments import check_rounds, error_text, naming_problem
 from ..results.rows import comparator_row, game_rows, stored_comparator
-from ..results.store import Packed, packed
+from ..results.store import Packed, packed, together
 from ..sources import Drawn, Source
 from .batch import Batch, most_bytes
 
-DEVICE_LOCK = "COCOAX_DEVICE_LOCK"  # environment variable: the file that processes lock which share an accelerator
 SETTINGS = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_matmul_precision")
-
-Keys = dict[int, dict[int, str]]  # of results in the store, by horizon and seed
 
 
 class Answer(NamedTuple):
@@ -59,48 +54,31 @@ class Workbench:
             self._drawn[seed] = drawn
         return self._drawn[seed]
 
-    def compare(self, keys: Keys) -> Answer:
-        """The comparators of some horizons and seeds."""
+    def compare(self, horizon: int, keys: dict[int, str]) -> Answer:
+        """The comparators of some seeds; keys are those of the store, by seed."""
         began, rows = time.perf_counter(), []
-        for horizon, by_seed in keys.items():
-            for seed, key in by_seed.items():
-                try:
-                    best = self.draw(seed).comparator(horizon, self.tol)
-                except LabError:
-                    raise
-                except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
-                    best = str(error)
-                rows.append(comparator_row(key, best))
-        batch = packed(pl.concat(rows, how="diagonal_relaxed"))
-        return Answer(batch, None, time.perf_counter() - began, 0.0)
+        for seed, key in keys.items():
+            try:
+                best = self.draw(seed).comparator(horizon, self.tol)
+            except LabError:
+                raise
+            except CocoaxError as error:  # no decision meets the constraints, or a round is not finite
+                best = str(error)
+            rows.append(comparator_row(key, best))
+        return Answer(packed(together(rows)), None, time.perf_counter() - began, 0.0)
 
-    def prepare(self, learner: Any, keys: Keys) -> Answer:
-        """Compile the program of some games."""
-        batch, learner = self._batch(keys), _loaded(learner)
-        with contextlib.suppress(Exception):  # will be raised again when it is played
-            batch.compile(learner, list(keys))
-        return Answer(None, None, 0.0, 0.0)
-
-    def play(self, learner: Any, keys: Keys, comparators: Packed) -> Answer:
-        """The games of one learner in one call; comparators in the order of the keys."""
-        began, batch, learner = time.perf_counter(), self._batch(keys), _loaded(learner)
+    def play(self, horizon: int, keys: dict[int, str], learner: AbstractLearner, comparators: Packed) -> Answer:
+        """The games of one learner; comparators in the order of the keys."""
+        began, seeds = time.perf_counter(), tuple(keys)
+        if self._stacked[0] != seeds:
+            self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds, certify=self.certify)
         try:
-            played = batch.play(learner, list(keys), _device_lock)
+            played = self._stacked[1].play(learner, horizon)
         except Exception as error:  # of this learner or problem: the others go on
             return Answer(None, error_text(error), time.perf_counter() - began, 0.0)
         best = map(stored_comparator, comparators.rows().iter_rows(named=True))
-        rows = [
-            game_rows(list(by_seed.values()), games, [next(best) for _ in by_seed])
-            for by_seed, games in zip(keys.values(), played)
-        ]
-        playing = sum(games.seconds * T * len(by_seed) for (T, by_seed), games in zip(keys.items(), played))
-        return Answer(packed(pl.concat(rows)), None, time.perf_counter() - began, playing)
-
-    def _batch(self, keys) -> Batch:
-        seeds = tuple(next(iter(keys.values())))
-        if self._stacked[0] != seeds:
-            self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds, certify=self.certify)
-        return self._stacked[1]
+        batch = packed(game_rows(keys.values(), played, best))
+        return Answer(batch, None, time.perf_counter() - began, played.seconds * horizon * len(keys))
 
 
 def settings() -> dict[str, Any]:
@@ -124,11 +102,12 @@ def facts() -> dict[str, Any]:
     }
 
 
-def work(expected: dict[str, Any], bench: bytes, what: str, *arguments: Any) -> Answer:
-    """A task in another process, if that process is like the study's."""
+def work(expected: dict[str, Any], bench: bytes, what: str, horizon: int, keys: dict[int, str], *more: Any) -> Answer:
+    """A task in another process, if that process is like the study's; a learner comes as bytes."""
     check_settings(expected, settings() | {"device": jax.default_backend()}, platform.node())
     with _one_at_a_time:
-        return getattr(_bench(bench), what)(*arguments)
+        more = tuple(_learner(part) if isinstance(part, bytes) else part for part in more)
+        return getattr(_bench(bench), what)(horizon, keys, *more)
 
 
 def check_settings(expected: dict[str, Any], there: dict[str, Any], where: str) -> None:
@@ -142,16 +121,6 @@ def check_settings(expected: dict[str, Any], there: dict[str, Any], where: str) 
 
 
 # The same object again for the same bytes, so that nothing is drawn or compiled twice.
-_unpickled = functools.lru_cache(maxsize=64)(pickle.loads)
+_learner = functools.lru_cache(maxsize=64)(pickle.loads)
 _bench = functools.lru_cache(maxsize=2)(pickle.loads)
 _one_at_a_time = threading.Lock()  # on CPUs, two programs that run at once can deadlock
-
-
-def _loaded(learner):
-    return _unpickled(learner) if isinstance(learner, bytes) else learner
-
-
-def _device_lock():
-    """One process at a time: an accelerator that several use at once is slower than one after the other."""
-    file = os.environ.get(DEVICE_LOCK)
-    return filelock.FileLock(file, poll_interval=0.002) if file else contextlib.nullcontext()
