@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -18,9 +19,10 @@ import cocoax as cx
 from cocoax.errors import CocoaxError
 from cocoax.lab.arena import tuning
 from cocoax.lab.arena.problems import ARENA, tuned_horizon
-from cocoax.lab.arena.rivals import FAMILIES
 from cocoax.lab.run import cluster as clusters
 from cocoax.lab.run.pools import completed, pool_of
+
+from .tuning import FAMILIES, Tuner
 
 FILE = Path(tuning.__file__).with_name("tuned.json")
 SHIFTS = 2  # of a grid at whose end the best numbers lie
@@ -54,8 +56,8 @@ def main(arguments):
 def tune(name, families):
     """By family, the best numbers, and what to print; families that cannot play the problem are left out."""
     began = time.perf_counter()
-    options = {"horizon": tuned_horizon(name), "shifts": SHIFTS} | COARSE.get(name, {})
-    tuner, found = tuning.Tuner(name, ARENA[name], **options), {}
+    options: dict[str, Any] = {"horizon": tuned_horizon(name), "shifts": SHIFTS} | COARSE.get(name, {})
+    tuner, found = Tuner(name, ARENA[name], **options), {}
     report = [f"{name}: comparators ({time.perf_counter() - began:.0f} s)"]
     for family in families:
         began = time.perf_counter()

@@ -14,9 +14,10 @@ import jax
 
 import cocoax as cx
 from cocoax.errors import CocoaxError
-from cocoax.lab.arena import series, tuning
-from cocoax.lab.arena.rivals import FAMILIES
+from cocoax.lab.arena import series
 from cocoax.problems.real import RealInstance
+
+from .tuning import FAMILIES, Tuner
 
 FILE = Path(series.__file__).with_name("tuned_2026.json")
 TUNED = [name for name in FAMILIES if not name.startswith("Algorithm")]  # those of the paper are far behind
@@ -29,7 +30,7 @@ def tune(name):
     """The hash of a series, and by family the best numbers on its first part."""
     found = series.series(name)
     first = RealInstance(found.problem, found.part(0, found.tuning))
-    tuner, results = tuning.Tuner(name, first, seeds=range(1), horizon=found.tuning, **COARSE), {}
+    tuner, results = Tuner(name, first, seeds=range(1), horizon=found.tuning, **COARSE), {}
     for family in FEW.get(name, TUNED):
         began = time.perf_counter()
         try:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.tuning import GRIDS, Units
 from problem_tools import check_expected_constraint, check_stated_constants
 from slow_tools import slow_but
 
@@ -23,17 +24,13 @@ from cocoax.lab.arena.ranking import START
 from cocoax.lab.arena.rivals import (
     FAMILIES,
     MOST,
-    Family,
-    TunedAdaGrad,
     TunedAdaptivePDOGD,
     TunedDPP,
-    TunedEG,
     TunedPDOGD,
     TunedTracked,
-    Units,
     tuned_rivals,
 )
-from cocoax.lab.sources import as_source, learner_key
+from cocoax.lab.sources import as_source
 from cocoax.primal.steps import Constant
 
 KEY = jax.random.key(5)
@@ -220,73 +217,12 @@ def test_rivals_make_the_steps_that_they_were_told():
         game = cx.play(problem, make(step, dual_step), rounds, key=KEY, horizon=T, keep_decisions=True)  # pyright: ignore[reportCallIssue]
         np.testing.assert_allclose(game.decisions[1], start + rate * (moved - start), rtol=1e-9)
         np.testing.assert_allclose(game.multiplier[:, 0], [0, multiplier], rtol=1e-9)  # pyright: ignore[reportCallIssue]
-    tracked = TunedTracked(step, dual_step)
+    tracked = TunedTracked(step, dual_step)  # pyright: ignore[reportCallIssue]
     game = cx.play(problem, tracked, rounds, key=KEY, horizon=T)
     plain = cx.learners.PrimalDual(
         cx.primal.Tracked(Constant(step / T**0.5), atoms=8), tracked.rule(problem, jnp.asarray(T))
     )
     np.testing.assert_allclose(game.decision, cx.play(problem, plain, rounds, key=KEY, horizon=T).decision)
-
-
-TUNING_SEEDS, GRID = range(1000, 1003), {"step": [0.01, 0.1, 1.0, 10.0], "dual_step": [0.1, 1.0, 10.0]}
-SMALL_SIMPLEX, PDOGD = functools.partial(problems.simplex, n=4), Family(TunedPDOGD, lambda units: GRID)
-
-
-def small_tuner(**options):
-    return tuning.Tuner("simplex", SMALL_SIMPLEX, seeds=TUNING_SEEDS, horizon=50, **options)
-
-
-@pytest.fixture(scope="module")
-def scores_by_hand():
-    """Of every point of the grid, on three seeds: 36 games."""
-    each = [as_source("simplex", SMALL_SIMPLEX).draw(seed, 50) for seed in TUNING_SEEDS]
-    against = [one.comparator(50, tuning.TOLERANCE) for one in each]
-    scores = {}
-    for point in itertools.product(*GRID.values()):
-        learner, horizon = TunedPDOGD(*point), cx.Horizon(50, 100)
-        games = [
-            cx.play(one.problem, learner, one.rounds, key=learner_key(seed), horizon=horizon)
-            for one, seed in zip(each, TUNING_SEEDS)
-        ]
-        scores[point] = [float(game.score(best)[-1]) for game, best in zip(games, against)]
-    return scores
-
-
-def test_tuning_finds_the_best_of_its_grid(scores_by_hand):
-    found = small_tuner(screened=3, finalists=12).tune(PDOGD)
-    best = min(scores_by_hand, key=lambda point: np.mean(scores_by_hand[point]))
-    assert tuple(found.numbers.values()) == best
-    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
-    assert found.at_edge == [x for x, value in zip(GRID, best) if value in (GRID[x][0], GRID[x][-1])]
-
-
-@pytest.mark.parametrize("finalists", [1, 3])
-def test_the_first_seeds_decide_which_numbers_reach_the_others(scores_by_hand, finalists):
-    found = small_tuner(screened=1, finalists=finalists).tune(PDOGD)
-    chosen = sorted(scores_by_hand, key=lambda point: scores_by_hand[point][0])[:finalists]
-    best = min(chosen, key=lambda point: np.mean(scores_by_hand[point]))
-    assert tuple(found.numbers.values()) == best
-    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
-
-
-def test_numbers_with_which_a_game_goes_bad_are_infinitely_bad():
-    tuner, huge = small_tuner(screened=1, finalists=2), {"step": [1e308, 0.1], "dual_step": [1.0]}
-    bad, good = tuner._scores(PDOGD, [{"step": step, "dual_step": 1.0} for step in huge["step"]], slice(None))
-    assert bad == np.inf and np.isfinite(good)
-    assert tuner.tune(Family(TunedPDOGD, lambda units: huge)).numbers["step"] == 0.1
-
-
-def test_units_are_the_root_mean_squares_of_gradients_at_the_start():
-    """By hand: the loss has the gradients (3, 4) and 0, the constraints (1, 0) and (0, 2), the ball a width of 6."""
-    problem = cx.Problem(
-        cx.domains.L2Ball(2, 3.0),
-        lambda x, r: jnp.vdot(r, x),
-        lambda x, r: jnp.array([1.0, 2.0]) * x,
-        constraints=2,
-    )
-    found = tuning._units(SimpleNamespace(problem=problem, rounds=jnp.array([[3.0, 4.0], [0.0, 0.0]])))
-    of_loss, of_constraints = 12.5**0.5, 2.5**0.5
-    assert found == pytest.approx((6 / of_loss, of_loss / (6 * of_constraints**2), 6))
 
 
 def test_tuned_numbers_are_there_for_every_problem_and_family():
@@ -297,12 +233,12 @@ def test_tuned_numbers_are_there_for_every_problem_and_family():
         missing[kind, frozenset(FAMILIES.keys() - results.keys())] = problem
         assert len(results) >= 3
         for family, result in results.items():
-            assert result["numbers"].keys() == FAMILIES[family].grid(Units(1.0, 1.0)).keys()
+            assert result["numbers"].keys() == GRIDS[family](Units(1.0, 1.0)).keys()
     for (_, families), problem in missing.items():
         instance = SMALL.get(problem, arena.ARENA[problem])(KEY)
         rounds = jax.eval_shape(lambda instance=instance: instance.rounds(2, KEY))
         for family in families:
-            learner = FAMILIES[family].make(**dict.fromkeys(FAMILIES[family].grid(Units(1.0, 1.0)), 1.0))
+            learner = FAMILIES[family](**dict.fromkeys(GRIDS[family](Units(1.0, 1.0)), 1.0))
             with pytest.raises(cx.CocoaxError):  # it cannot play the problem
                 jax.eval_shape(
                     lambda rounds, instance=instance, learner=learner: cx.play(
@@ -316,19 +252,12 @@ def test_tuned_numbers_are_there_for_every_problem_and_family():
         assert {family for family in chosen if problem in chosen[family]} == {f"{each}, tuned" for each in best}
 
 
-def test_a_grid_is_shifted_to_where_the_best_numbers_are():
-    """Far too small steps first: two shifts find what a wide grid finds."""
-    small = Family(TunedPDOGD, lambda units: {"step": [1e-5, 1e-4, 1e-3], "dual_step": [1.0]})
-    stuck, found = (small_tuner(screened=3, finalists=3, shifts=shifts).tune(small) for shifts in (0, 2))
-    assert stuck.numbers["step"] == 1e-3 and stuck.at_edge == ["step"]
-    assert found.numbers["step"] > 0.01 and found.score < stuck.score
-
-
 def test_baselines_make_the_steps_of_their_formulas():
     instance = problems.simplex(KEY, n=4, quadratic=True)
     problem, rounds, T = instance.problem, instance.rounds(3, KEY), 100
-    game = cx.play(problem, TunedEG(0.7, 0.3), rounds, key=KEY, horizon=T, keep_decisions=True)
-    own = cx.play(problem, TunedAdaGrad(0.02, 0.3), rounds, key=KEY, horizon=T, keep_decisions=True)
+    entropic, by_coordinate = FAMILIES["exponentiated gradient"], FAMILIES["AdaGrad by coordinate (projected)"]
+    game = cx.play(problem, entropic(0.7, 0.3), rounds, key=KEY, horizon=T, keep_decisions=True)
+    own = cx.play(problem, by_coordinate(0.02, 0.3), rounds, key=KEY, horizon=T, keep_decisions=True)
     x, y, squares, by_x, by_y = problem.domain.start(), problem.domain.start(), jnp.zeros(4), 0.0, 0.0
     for t in range(3):
         r = jax.tree.map(lambda leaf, t=t: leaf[t], rounds)
@@ -342,7 +271,7 @@ def test_baselines_make_the_steps_of_their_formulas():
         squares += gradient**2
         y, by_y = problem.domain.project(y - 0.02 * gradient / squares**0.5), max(0.0, by_y + 0.3 / T**0.5 * value)
     with pytest.raises(cx.LearnerError, match="on a ProbabilitySimplex, got Box"):
-        cx.play(problems.pacing(KEY).problem, TunedEG(1.0, 1.0), problems.pacing(KEY).rounds(2, KEY), key=KEY)
+        cx.play(problems.pacing(KEY).problem, entropic(1.0, 1.0), problems.pacing(KEY).rounds(2, KEY), key=KEY)
 
 
 @pytest.fixture(scope="module")

@@ -17,4 +17,4 @@ class Solver(PlaysGame, BaseSolver):
 
     def set_objective(self, series, problem, rounds):
         self.problem, self.rounds = problem, rounds
-        self.player = FAMILIES[self.family].make(**tuned()[series]["families"][self.family]["numbers"])
+        self.player = FAMILIES[self.family](**tuned()[series]["families"][self.family]["numbers"])

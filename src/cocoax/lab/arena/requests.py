@@ -1,8 +1,6 @@
 """The arena for requests: AutoPrice, with nothing tuned, against pacers whose numbers were tuned on other seeds."""
 
 import functools
-import importlib.resources
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,9 +10,8 @@ import polars as pl
 from ... import __version__, learners, problems
 from ..names import closest
 from ..study import Study
-from .rivals import TUNED, Family, Units, tuned_rivals
-from .tuning import SEEDS as TUNING_SEEDS
-from .tuning import TOLERANCE, unseen
+from . import tuning
+from .rivals import TUNED, tuned_rivals
 
 HORIZON = 2000
 FIRST_SEED = 5000  # of the reported seeds; docs/requests.md says what was chosen after a look at them
@@ -42,29 +39,17 @@ UNTUNED = {
 """The challenger with the number of rounds told, without, and with a memory as for prices that shift."""
 
 
-def _steps(units: Units) -> dict[str, list[float]]:
-    return {"step": [float(units.dual_step * 10 ** (i / 2)) for i in range(-8, 3)]}
-
-
-def _gains(units: Units) -> dict[str, list[float]]:
-    price = units.width * (units.dual_step / units.step) ** 0.5  # |grad f| / |grad g|
-    first = [float(price * 10 ** (i / 2)) for i in range(-2, 3)]
-    return {"first": first, "proportional": [0.0, 0.1, 0.5], "integral": [0.003, 0.01, 0.03, 0.1]}
-
-
 FAMILIES = {
-    "dual mirror descent": Family(learners.DualMirrorDescent, _steps),
-    "dual mirror descent, entropy": Family(_of(learners.DualMirrorDescent, geometry="entropy"), _steps),
-    "PID pacing": Family(learners.PIDPacing, _gains),
+    "dual mirror descent": learners.DualMirrorDescent,
+    "dual mirror descent, entropy": _of(learners.DualMirrorDescent, geometry="entropy"),
+    "PID pacing": learners.PIDPacing,
 }
-"""Rivals, and which numbers to try for each."""
+"""Rivals; `benchmarks.tune_requests` says which numbers to try for each."""
 
 
-@functools.cache
 def tuned() -> dict[str, dict[str, dict]]:
     """By problem and family, what `python -m benchmarks.tune_requests` found."""
-    text = importlib.resources.files("cocoax.lab.arena").joinpath("tuned_requests.json").read_text("utf-8")
-    return json.loads(text)["problems"]
+    return tuning.tuned("tuned_requests.json")
 
 
 def requests_study(
@@ -80,9 +65,9 @@ def requests_study(
         {name: REQUESTS[name] for name in chosen},
         {**UNTUNED, **tuned_rivals(tuned(), chosen, FAMILIES, most=None)},
         horizons or [HORIZON],
-        unseen(seeds),
+        tuning.unseen(seeds),
         out,
-        tol=TOLERANCE,
+        tol=tuning.TOLERANCE,
     )
 
 
@@ -115,7 +100,7 @@ def requests_markdown(study: Study, command: str) -> str:
             f"{max(study.seeds)}. A score is what was lost against the best policy plus what was overspent, at twice "
             "its price or more; in brackets is what was lost alone. All are means over the seeds, in per cent of the "
             f"best policy's value, which is certified to {means['gap'].max():.0e} of it. Rivals have their numbers "
-            f"tuned for each problem, at T = {HORIZON} on the seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}.",
+            f"tuned for each problem, at T = {HORIZON} on the seeds {tuning.SEEDS[0]} to {tuning.SEEDS[-1]}.",
             "",
             *lines,
             "",

@@ -5,7 +5,7 @@ change as the theorems say.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -132,38 +132,6 @@ class TunedAdaGrad(_Ascent):
         return with_steps(problem, lambda T: self.step)
 
 
-class Units(NamedTuple):
-    """The units of a problem, from its gradients at the start."""
-
-    step: float  # R / |grad f|
-    dual_step: float  # |grad f| / (R |grad g|^2)
-    width: float = 1.0  # R
-
-
-class Family(NamedTuple):
-    """A method to tune: how to make a learner from numbers, and which numbers to try."""
-
-    make: Callable[..., AbstractLearner]
-    grid: Callable[[Units], dict[str, list[float]]]
-
-
-def _times(unit, low, high):
-    """Two values a decade."""
-    return [float(unit * 10 ** (i / 2)) for i in range(2 * low, 2 * high + 1)]
-
-
-def _both(units):
-    return {"step": _times(units.step, -2, 3), "dual_step": _times(units.dual_step, -2, 3)}
-
-
-def _adagrad(units):
-    return {"step": _times(units.width, -4, 1), "dual_step": _times(units.dual_step, -2, 3)}
-
-
-def _scales(units):
-    return {"theta_scale": _times(1.0, -8, 2)}
-
-
 def _algorithm_1(theta_scale):
     return learners.Blocks(primal.OCG(), theta_scale=theta_scale)
 
@@ -176,26 +144,27 @@ def _orgfw(loss_weight):
     return learners.PrimalDual(primal.ORGFW(), dual.VirtualQueue(loss_weight))
 
 
-FAMILIES = {
-    "PD-OGD (projected)": Family(TunedPDOGD, _both),
-    "adaptive PD-OGD (projected)": Family(TunedAdaptivePDOGD, _both),
-    "drift-plus-penalty (projected)": Family(TunedDPP, _both),
-    "exponentiated gradient": Family(TunedEG, _both),
-    "AdaGrad by coordinate (projected)": Family(TunedAdaGrad, _adagrad),
-    "Tracked with ascent": Family(TunedTracked, _both),
-    "Algorithm 1 + OCG": Family(_algorithm_1, _scales),
-    "Algorithm 2 (ball)": Family(_algorithm_2, _scales),
-    "ORGFW with a virtual queue": Family(_orgfw, lambda units: {"loss_weight": _times(1 / units.dual_step, -3, 4)}),
+FAMILIES: dict[str, Callable[..., AbstractLearner]] = {
+    "PD-OGD (projected)": TunedPDOGD,
+    "adaptive PD-OGD (projected)": TunedAdaptivePDOGD,
+    "drift-plus-penalty (projected)": TunedDPP,
+    "exponentiated gradient": TunedEG,
+    "AdaGrad by coordinate (projected)": TunedAdaGrad,
+    "Tracked with ascent": TunedTracked,
+    "Algorithm 1 + OCG": _algorithm_1,
+    "Algorithm 2 (ball)": _algorithm_2,
+    "ORGFW with a virtual queue": _orgfw,
 }
+"""How to make a learner from its numbers; `benchmarks.tuning` says which numbers to try."""
 
 
 def tuned_rivals(
-    found: Mapping[str, Mapping], names: Iterable[str], families: Mapping[str, Family], most: int | None = MOST
+    found: Mapping[str, Mapping], names: Iterable[str], families: Mapping[str, Callable], most: int | None = MOST
 ) -> dict[str, dict[str, AbstractLearner]]:
     """By family and problem: on each problem those that did best when they were tuned; `found` is what that came to."""
     by_family: dict[str, dict[str, AbstractLearner]] = {f"{family}{TUNED}": {} for family in families}
     for name in names:
         results = found.get(name, {})
         for family in sorted(results, key=lambda family: results[family]["score"])[:most]:
-            by_family[f"{family}{TUNED}"][name] = families[family].make(**results[family]["numbers"])
+            by_family[f"{family}{TUNED}"][name] = families[family](**results[family]["numbers"])
     return {family: by_problem for family, by_problem in by_family.items() if by_problem}

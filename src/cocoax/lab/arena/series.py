@@ -2,8 +2,6 @@
 
 import functools
 import hashlib
-import importlib.resources
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +14,7 @@ from ...errors import LabError
 from ...problem.problem import Problem
 from ...problems import Instance, real
 from ...problems.real.portfolios import LIMITS
+from . import tuning
 from .problems import ARENA
 
 TUNING = 0.3  # of each series; the rest is scored
@@ -139,8 +138,6 @@ def missing_data(names) -> list[str]:
     return sorted(name for name in needed if not data.is_here(name))
 
 
-@functools.cache
 def tuned() -> dict[str, dict]:
     """By series: its hash, and by family what `python -m benchmarks.tune_arena_2026` found."""
-    file = importlib.resources.files("cocoax.lab.arena").joinpath("tuned_2026.json")
-    return json.loads(file.read_text("utf-8"))["series"]
+    return tuning.tuned("tuned_2026.json", "series")
