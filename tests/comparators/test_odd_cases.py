@@ -96,6 +96,14 @@ def test_limits_said_often_and_in_other_units_are_one_limit():
     assert abs(best.value - value) <= 1e-5 * value and best.lower_bound <= value * (1 + 1e-7)
 
 
+def test_kinks_that_all_meet_at_the_start():
+    """|z| = 0 in every round at the ball's centre, which is the best decision: no gradient there says so."""
+    rows, use = np.random.default_rng(0).normal(size=(4, 6)), np.random.default_rng(1).normal(size=6)
+    problem = cx.Problem(cx.domains.L1Ball(6, 1.0), lambda x, r: 15.0 * jnp.abs(r @ x), lambda x, r: use @ x)
+    best = hindsight(problem, rows)
+    assert best.value <= 1e-6 and -1e-6 <= best.lower_bound <= 1e-12
+
+
 def test_a_single_feasible_point_is_found():
     """The half-space touches the ball: no multiplier closes the gap quickly, no point lies inside."""
     normal = np.ones(8) / 8**0.5

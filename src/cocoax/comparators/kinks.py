@@ -14,13 +14,15 @@ from .chunks import batch_size, has_own_gradients, map_rounds
 from .objective import Compiled
 from .search import Evaluation, Search
 
+_LEAST = 1e-3  # of the change of |z| over the set: at the start all of them may be 0
+
 
 class Kinks(NamedTuple):
     """The |z| of all rounds."""
 
     search: Search
     number: int
-    width: float  # the typical |z| at the start
+    width: float  # the typical |z| at the start, or a part of what it is at a vertex
 
     def work(self, size: int) -> float:
         """About how many operations a factorisation with all of them takes."""
@@ -40,9 +42,11 @@ def kinks_of(search: Search) -> Kinks | None:
     problem = search.objective.problem
     if has_own_gradients(problem):
         return None
-    known, least, typical, count = _inspect(problem, search.objective.rounds, search.oracle.like)
-    fits = bool(known) and least >= 0 and typical > 0
-    return Kinks(search, int(count), float(typical)) if fits else None
+    way = search.oracle.lmo(search.first.slope) - search.oracle.centre
+    known, least, sizes, count = _inspect(problem, search.objective.rounds, search.oracle.like, way)
+    width = float(np.max(np.array([1.0, _LEAST]) * sizes))
+    fits = bool(known) and least >= 0 and width > 0
+    return Kinks(search, int(count), width) if fits else None
 
 
 class _Rest(eqx.Module):
@@ -89,9 +93,9 @@ def _weights(loss, point, round):
 
 
 @eqx.filter_jit
-def _inspect(problem, rounds, x) -> Any:
+def _inspect(problem, rounds, x, way) -> Any:
     """Whether the loss is affine in its |z|, these z are affine and the rest is smooth, as its trace shows; the least
-    coefficient of a |z| over all rounds, the mean |z|, and their number."""
+    coefficient of a |z| over all rounds, the mean |z| and the mean change of z along the way, and their number."""
     one = jax.tree.map(lambda leaf: leaf[0], rounds)
     zeros = [jnp.zeros_like(z) for z in _values(problem.loss, x, one)]
 
@@ -103,17 +107,18 @@ def _inspect(problem, rounds, x) -> Any:
 
     is_affine = zeros and is_constant(coefficients, (x, zeros), one) and is_constant(turned, x, zeros, one)
     if not is_affine or has_other_kinks(problem.loss, x, one):
-        return jnp.asarray(False), jnp.zeros(()), jnp.zeros(()), jnp.asarray(0)
+        return jnp.asarray(False), jnp.zeros(()), jnp.zeros(2), jnp.asarray(0)
+    way = ravel_pytree(x)[1](way)
 
     def of_round(round):
-        weights, values = coefficients((x, zeros), round), _values(problem.loss, x, round)
-        least = jnp.stack([jnp.min(weight) for weight in weights]).min()
-        sizes = jnp.stack([jnp.sum(weight * jnp.abs(z)) for weight, z in zip(weights, values)])
-        return least, sizes.sum(), jnp.stack([jnp.sum(weight) for weight in weights]).sum()
+        weights = ravel_pytree(coefficients((x, zeros), round))[0]
+        both = jax.jvp(lambda at: _values(problem.loss, at, round), (x,), (way,))
+        sizes = jnp.stack([weights @ jnp.abs(ravel_pytree(part)[0]) for part in both])
+        return weights.min(), sizes, weights.sum()
 
-    least, size, weight = map_rounds(jax.vmap(of_round), batch_size(problem, x, rounds), rounds)
+    least, sizes, weight = map_rounds(jax.vmap(of_round), batch_size(problem, x, rounds), rounds)
     count = len(least) * sum(z.size for z in zeros)
-    return jnp.asarray(True), least.min(), size.sum() / jnp.maximum(weight.sum(), 1e-300), jnp.asarray(count)
+    return jnp.asarray(True), least.min(), sizes.sum(0) / jnp.maximum(weight.sum(), 1e-300), jnp.asarray(count)
 
 
 @eqx.filter_jit
