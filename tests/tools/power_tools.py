@@ -26,8 +26,8 @@ class Log(list):
     """`fails` is asked (what, file) before every call, and may raise what `failure` makes.
 
     Rows (what, file, ...): "create", "write" (place, data), "truncate" (size), "sync", "delete"; "folder", which makes
-    names durable; and marks of the test. SQLite syncs the folder of a new log, but can be compiled not to: it is not
-    relied on."""
+    names durable; and marks of the test. SQLite syncs the folder of its new files, but can be compiled not to: it is
+    relied on while a session is made, when nothing was acknowledged, and not later."""
 
     def fails(self, what, file):
         pass
@@ -53,6 +53,7 @@ class _File(apsw.VFSFile):
         self._log = log
         self._name = os.path.basename(name.filename() if isinstance(name, apsw.URIFilename) else name)
         is_new = not os.path.exists(name.filename() if isinstance(name, apsw.URIFilename) else name)
+        self._syncs_folder = bool(flags[0] & apsw.SQLITE_OPEN_MAIN_JOURNAL)
         super().__init__("", name, flags)
         if is_new:
             log.append(("create", self._name))
@@ -71,6 +72,9 @@ class _File(apsw.VFSFile):
         self._log.fails("sync", self._name)
         super().xSync(flags)
         self._log.append(("sync", self._name))
+        if self._syncs_folder:
+            self._log.append(("folder", self._name))
+            self._syncs_folder = False
 
 
 class _Disk(apsw.VFS):
