@@ -297,6 +297,19 @@ def test_bad_requests_are_refused_in_a_sentence_and_touch_nobody(known):
     tools.asked(play, known, largest_body=4096, seconds=0.2)
 
 
+def test_made_up_names_do_not_fill_the_memory():
+    async def play(client):
+        assert (await client.post("/decide", names=["a", "b"])).status_code == 200
+        for names in (["c", "d"], ["a", "c", "d"]):
+            assert "may be 3 campaigns; end some" in sentence(await client.post("/decide", names=names), 409)
+        answers = await tools.at_once(client, [client.post("/decide", name=name) for name in ("a", "c", "d", "b")])
+        assert [answer.status_code for answer in answers] == [200, 409, 409, 200]  # the first one fills it
+        assert (await client.post("/end", names=["blocks the worker"])).status_code == 200
+        assert (await client.post("/observe", name="c", rounds=tools.a_round(0))).status_code == 200
+
+    tools.asked(play, most_campaigns=3)
+
+
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_fuzzed_requests_get_right_statuses_and_touch_nobody(known, count):
     draw = random.Random(0)

@@ -19,6 +19,9 @@ def serve(
     ] = None,
     body: Annotated[int, typer.Option(min=1, help="Largest body of a request, in bytes.")] = 1 << 20,
     queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are refused with 429.")] = 4096,
+    campaigns: Annotated[
+        int, typer.Option(min=1, help="Campaigns of a fleet that may be open; more are refused with 409.")
+    ] = 250_000,
     rate: Annotated[
         float | None, typer.Option(min=0.001, help="Requests a second of one client; more are refused with 429.")
     ] = None,
@@ -29,5 +32,6 @@ def serve(
         from ..service import access, run
     except ModuleNotFoundError as missing:
         raise SessionError(f'{missing.name} is missing; a service needs it: pip install "cocoax[serve]"') from None
-    limits = {"largest_body": body, "longest_queue": queue, "rate": rate, "log_all": log_all}
+    limits = {"largest_body": body, "longest_queue": queue, "most_campaigns": campaigns}
+    limits |= {"rate": rate, "log_all": log_all}
     run.serve(file, host, port, access.tokens_from(tokens), **limits)

@@ -33,6 +33,7 @@ def service(
     *,
     largest_body: int = 1 << 20,
     longest_queue: int = 4096,
+    most_campaigns: int = 250_000,
     seconds: float = 10.0,
     rate: float | None = None,
     log_all: bool = False,
@@ -40,7 +41,7 @@ def service(
     """The ASGI application that serves a fleet, or sessions, and closes them when it stops."""
     metrics = Metrics(fleet, lambda: batcher.waiting)
     kind_of_batcher = SessionBatcher if isinstance(fleet, Sessions) else Batcher
-    batcher = kind_of_batcher(fleet, longest=longest_queue, served=metrics.served)
+    batcher = kind_of_batcher(fleet, longest=longest_queue, most_campaigns=most_campaigns, served=metrics.served)
 
     @contextlib.asynccontextmanager
     async def lifespan(_):

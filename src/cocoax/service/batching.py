@@ -51,10 +51,12 @@ class Batcher:
         longest: int = 4096,
         most_bytes: int = 1 << 26,
         largest: int = 1024,
+        most_campaigns: int = 250_000,
         served: Callable[[str, int, int, float], None] = lambda *_: None,
     ):
         self.fleet = fleet
         self._longest, self._most_bytes, self._largest = longest, most_bytes, largest
+        self._most_campaigns = most_campaigns  # each takes memory as long as the file lives
         self._served = served  # is told (kind, requests, campaigns, seconds) of each call of the fleet
         self._queue: deque[Call] = deque()
         self._bytes = 0  # in the queue
@@ -163,6 +165,8 @@ class Batcher:
         unknown = [] if may_begin else [name for name in names if name not in self.fleet]
         if unknown:
             raise Refused(404, f"there is no campaign {unknown[0]!r}; it has not begun, or has ended")
+        if may_begin:
+            self._check_room(names)
         if kind == "decide":
             return self._decided(calls, names, tickets)
         if kind == "observe":
@@ -175,6 +179,13 @@ class Batcher:
             budgets = joined([call.data for call in calls])
             (self.fleet.begin if kind == "begin" else self.fleet.change)(names, budgets=budgets)
         return [{"names": call.names} for call in calls]
+
+    def _check_room(self, names: list):
+        """Raise if too many campaigns would begin: names that somebody makes up would fill the memory."""
+        room = self._most_campaigns - len(self.fleet)
+        if len(names) > room and len({name for name in names if name not in self.fleet}) > room:
+            most = self._most_campaigns
+            raise Refused(409, f"there may be {most:,} campaigns; end some, or start it with a larger --campaigns")
 
     def _decided(self, calls: list[Call], names: list, tickets: list | None) -> list[dict]:
         answer = self.fleet.decide(names, joined([call.data for call in calls]), tickets=tickets)
