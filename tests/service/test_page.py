@@ -70,6 +70,8 @@ def test_page_shows_campaigns_and_finds_them(tmp_path):
             assert "spent minus plan" in page.text_content("#one") and "alarms" in page.text_content("#totals")
             page.screenshot(path=SCREENSHOTS / f"service-{look}.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.click("#one button")
+            expect(page.locator("#one")).to_be_hidden()
             page.fill("#search", "N 1")
             expect(page.locator("#rows tr")).to_have_count(3)
             assert cells(page) == ["campaign 1", "campaign 10", "campaign 11"]
@@ -99,6 +101,7 @@ def test_page_shows_where_the_budget_of_each_campaign_stands(tmp_path):
             assert "budget spent400.8 of 12,347.5" in page.text_content("#totals")
             page.click("text=spring")
             expect(page.locator("#one .bar")).to_have_count(1)
+            assert "1 round, 1 pending" in page.text_content("#one")
             assert "0.4 spent and 0.1 reserved of 0.5" in page.text_content("#one")
             parts = page.evaluate("[...document.querySelectorAll('#one .bar i')].map(part => part.style.width)")
             assert [round(float(part.rstrip("%"))) for part in parts] == [80, 20]  # spent, reserved
