@@ -99,3 +99,17 @@ def test_the_clock_speaks_after_two_seconds_and_then_stops(capsys, monkeypatch):
     now[0] = 11.0
     with pytest.raises(OutOfTime):
         clock.check(lambda: "gap 1")
+
+
+def test_the_clock_leaves_time_to_compile_the_answer(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    clock = Clock(10.0, progress=False)
+    now[0] = 2.0  # until the functions were compiled
+    clock.measure_compilation()
+    assert clock.left <= 10.0 - 2.0 - 2.0 and clock.allows_compilation()
+    now[0] = 6.0
+    assert not clock.allows_compilation()
+    now[0] = 8.0
+    with pytest.raises(OutOfTime):
+        clock.check(lambda: "gap 1")

@@ -14,7 +14,7 @@ from .chunks import batch_size, has_own_gradients, map_rounds
 from .objective import Compiled
 from .search import Evaluation, Search
 
-_LEAST = 1e-3  # of the change of |z| over the set: at the start all of them may be 0
+_LEAST = 1e-3  # of the change of z over the set: at the start all of them may be 0
 
 
 class Kinks(NamedTuple):
@@ -22,7 +22,7 @@ class Kinks(NamedTuple):
 
     search: Search
     number: int
-    width: float  # the typical |z| at the start, or a part of what it is at a vertex
+    width: float  # the typical |z| at the start, or a part of how much z changes over the set
 
     def work(self, size: int) -> float:
         """About how many operations a factorisation with all of them takes."""
@@ -42,7 +42,8 @@ def kinks_of(search: Search) -> Kinks | None:
     problem = search.objective.problem
     if has_own_gradients(problem):
         return None
-    way = search.oracle.lmo(search.first.slope) - search.oracle.centre
+    way = np.random.default_rng(0).standard_normal(len(search.oracle.centre))
+    way *= search.oracle.diameter / np.linalg.norm(way)
     known, least, sizes, count = _inspect(problem, search.objective.rounds, search.oracle.like, way)
     width = float(np.max(np.array([1.0, _LEAST]) * sizes))
     fits = bool(known) and least >= 0 and width > 0

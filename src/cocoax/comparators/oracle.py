@@ -15,7 +15,7 @@ class Oracle:
     def __init__(self, domain, like):
         self.domain, self.like = domain, like
         self.centre = np.asarray(ravel_pytree(like)[0], np.float64)
-        self.diameter = _diameter(domain)
+        self.diameter = float(_diameter(domain))
         self.calls = 0  # of the LMO
 
     def lmo(self, direction):
@@ -72,8 +72,9 @@ def _contains(domain, point, tol, like):
     return domain.contains(ravel_pytree(like)[1](point), tol)
 
 
+@eqx.filter_jit
 def _diameter(domain):
     try:
-        return float(domain.diameter(2))
+        return domain.diameter(2)
     except DomainError:
-        return float(domain.diameter(1))  # an upper bound
+        return domain.diameter(1)  # an upper bound

@@ -47,20 +47,21 @@ def gradient_sizes(problem, rounds, x, weights) -> tuple[tuple[np.ndarray, np.nd
 
     Without constraints, rounds are chosen from 2^24 entries on.
     """
-    return _sampled(problem, rounds, x, None, jnp.asarray(weights))
+    return _sampled(problem, rounds, x, None, weights)
 
 
 def _sampled(problem, rounds, x, axis, weights):
     """Of evenly spaced rounds, where there are too many entries."""
     squares, like = _none(problem, rounds), problem.domain.start()
     count = len(squares[0])
-    nothing = tree.scale(0.0, like)
+    nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape), like)
     if tree.has_element(like):
         return squares, nothing
     entries = count * tree.size(like) * (1 + problem.constraints)
     every = -(-entries // (_MOST_ENTRIES if problem.constraints else _FEWER_ENTRIES))
-    rounds, weights, path = jax.tree.map(lambda leaf: leaf[::every], (rounds, weights, x if axis == 0 else None))
-    x = path if axis == 0 else x
+    if every > 1:
+        rounds, weights, path = jax.tree.map(lambda leaf: leaf[::every], (rounds, weights, x if axis == 0 else None))
+        x = path if axis == 0 else x
     try:
         sizes, found = _squares(problem, rounds, x, axis, weights)
     except ProblemError:
@@ -68,7 +69,7 @@ def _sampled(problem, rounds, x, axis, weights):
     for all_rounds, chosen in zip(squares, found):
         all_rounds[:] = np.nan
         all_rounds[::every] = np.asarray(chosen)
-    return squares, tree.scale(count / len(found[0]), sizes)
+    return squares, jax.tree.map(lambda leaf: count / len(found[0]) * np.asarray(leaf), sizes)
 
 
 def _none(problem, rounds):
