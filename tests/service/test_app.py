@@ -351,7 +351,10 @@ def test_a_full_queue_and_a_full_disk_are_said(known, monkeypatch):
         assert all(answer.status_code == 200 for answer in answers)
         assert "wait already" in sentence(late, 429) and late.headers["retry-after"] == "1"
 
+        tries = []
+
         def full(*_):
+            tries.append(1)
             raise StorageError("the round was not stored: disk full")
 
         with monkeypatch.context() as patched:
@@ -359,6 +362,10 @@ def test_a_full_queue_and_a_full_disk_are_said(known, monkeypatch):
             assert "disk full" in sentence(await client.post("/observe", name="known", rounds=tools.a_round(1)), 503)
             assert (await client.post("/decide", name="known")).status_code == 200  # nothing of it is stored
             assert "disk full" in sentence(await client.get("/ready"), 503)
+            asked = [client.post("/observe", name=name, rounds=tools.a_round(1)) for name in ("known", "other")]
+            tries.clear()
+            assert {answer.status_code for answer in await tools.at_once(client, asked)} == {503}
+            assert len(tries) == 1  # for both of them
         assert (await client.post("/observe", name="known", rounds=tools.a_round(1))).json()["rounds"] == 2
         assert (await client.get("/ready")).status_code == 200
 

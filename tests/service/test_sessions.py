@@ -2,12 +2,14 @@
 
 import asyncio
 
+import jax
 import numpy as np
 import pytest
 import service_tools as tools
 import session_tools
 from prometheus_client.parser import text_string_to_metric_families
 
+import cocoax as cx
 from cocoax.errors import SessionError
 from cocoax.service.errors import Refused
 from cocoax.service.rate import RateLimit
@@ -163,3 +165,19 @@ def test_a_file_may_define_sessions(tmp_path):
     file.write_text("sessions = {'a': 3}")
     with pytest.raises(SessionError, match="a dict of names and sessions"):
         load(file)
+
+
+def test_whole_numbers_are_whole_in_a_session_that_had_some_whatever_others_had():
+    problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: -r["v"] * x[0])
+
+    def session():
+        return cx.Session(problem, session_tools.learner("DPP"), key=jax.random.key(0), horizon=9)
+
+    async def play(client):
+        for name in ("old", "new"):
+            assert (await client.post("/observe", name=name, rounds={"v": 1.0, "count": 2})).status_code == 200
+
+    with Sessions({"old": session(), "new": session()}) as it:
+        it["old"].observe({"v": 1.0, "count": np.int32(2)})
+        tools.asked(play, it)
+        assert it["old"].schema["dict"]["count"]["dtype"] == "int32"

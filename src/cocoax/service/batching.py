@@ -145,11 +145,12 @@ class Batcher:
         try:
             answers = self._together(calls)
         except Exception as error:
+            if isinstance(error, StorageError):  # of the disk, whatever was asked
+                self.failure = error
+                return [error] * len(calls)
             if len(calls) > 1:  # nothing counts twice, for every round has its number now
                 half = len(calls) // 2
                 return [*self._serve(calls[:half]), *self._serve(calls[half:])]
-            if isinstance(error, StorageError):
-                self.failure = error
             if not isinstance(error, SessionError | Refused):
                 _log.exception("a %s failed", calls[0].kind)
             return [error]

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .batching import Call
 from .columns import columns
 from .errors import Refused, wrong_field
+from .sessions import Sessions
 
 _Count = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
 _Names = Annotated[list[str] | None, Field(description="Campaigns, each once. New ones begin.")]
@@ -88,7 +89,7 @@ def parsed(kind: str, body: bytes, fleet: Any) -> Call:
         raise Refused(422, 'give "names", a list, or "name", a string')
     single = form.names is None
     names = [form.name] if form.names is None else form.names
-    floats = fleet.schema is None
+    floats = _has_no_dtypes(fleet, names)
     call = Call(
         kind, names, single=single, size=len(body), tickets=_listed(form.ticket, form.tickets, names, "tickets")
     )
@@ -107,6 +108,13 @@ def parsed(kind: str, body: bytes, fleet: Any) -> Call:
                 raise Refused(422, f"at must be a number, or a list with one for each of the {len(names)} names")
             call.at = np.array(at, np.int64)
     return call
+
+
+def _has_no_dtypes(fleet: Any, names: list) -> bool:
+    """Whether whole numbers count as floats, because no round has fixed the dtypes."""
+    if isinstance(fleet, Sessions):
+        return None in [fleet[name].schema for name in names if name in fleet]
+    return fleet.schema is None
 
 
 def _listed(one: str | None, many: list | None, names: list, field: str) -> list | None:

@@ -37,12 +37,6 @@ class Sessions:
     def names(self) -> tuple[str, ...]:
         return tuple(self._sessions)
 
-    @property
-    def schema(self) -> Any:
-        """None if whole numbers must count as floats, because some session has had no round."""
-        schemas = [session.schema for session in self._sessions.values()]
-        return None if None in schemas else schemas
-
     def compile(self, like: Any = None):
         for session in self._sessions.values():
             session.compile(like)
