@@ -254,5 +254,8 @@ def test_more_late_rounds_than_memory_can_hold_are_refused_in_a_sentence():
     for kind, most in ((cx.Session, 1_000_000), (cx.Fleet, 10_000)):
         with pytest.raises(cx.SessionError, match=f"pending must be at most {most}, got 1000000000"):
             kind(tools.problem(), cx.learners.Auto(), key=jax.random.key(0), pending=10**9, copies=1)
+    with pytest.raises(cx.SessionError, match="MiB with pending=10000 and copies=10000; give less, say copies=1"):
+        wide = cx.Problem(cx.domains.Box(jnp.zeros(1000), jnp.ones(1000)), lambda x, r: x @ r)
+        cx.Fleet(wide, cx.learners.Auto(), key=jax.random.key(0), pending=10_000)
     with pytest.raises(cx.SessionError, match="20000 copies of the learner are too many; give copies=, at most 10000"):
         cx.Session(tools.problem(), cx.learners.Auto(), key=jax.random.key(0), pending=20_000)

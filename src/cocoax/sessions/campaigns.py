@@ -48,6 +48,7 @@ class Campaigns:
         self.totals = FleetTotals(self.constraints)
         self.request_schema: RoundSchema | None = None  # fixed by the first request
         self.columns = self._empty(0, False)
+        slots.check_size(self.columns, pending, copies)
 
     @property
     def most_waiting(self) -> int:

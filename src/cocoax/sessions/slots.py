@@ -4,10 +4,15 @@ Without late feedback a campaign has one slot, for its open request. With it, ea
 campaigns remember the names and outcomes of the tickets that were over last.
 """
 
+import math
+
 import numpy as np
+
+from ..errors import SessionError
 
 LONGEST_TICKET = 40  # bytes
 FREE = -1  # the number of a ticket in a slot without one
+_LARGEST = 1 << 26  # bytes of one campaign with late feedback
 
 Columns = dict[str, np.ndarray]
 
@@ -33,6 +38,14 @@ def empty(rows: int, slots: int, copies: int, late: bool, request: int, answer: 
         "over_ticket": np.zeros((rows, slots), f"S{LONGEST_TICKET}"),  # the last ones, in turn
         "over_outcome": np.zeros((rows, slots, outcome)),  # NaN of those that were given up
     }
+
+
+def check_size(columns: Columns, pending: int, copies: int):
+    """Raise if late feedback would take very much memory for each campaign; of columns without rows."""
+    size = sum(column.itemsize * math.prod(column.shape[1:]) for column in columns.values())
+    if pending and size > _LARGEST:
+        settings = f"pending={pending} and copies={copies}"
+        raise SessionError(f"each campaign would take {size >> 20} MiB with {settings}; give less, say copies=1")
 
 
 def find(columns: Columns, at: np.ndarray, tickets: np.ndarray | None) -> np.ndarray:
