@@ -22,8 +22,9 @@ def options(monkeypatch):
     compiling.quick_options.cache_clear()
 
 
-def test_a_quick_program_can_be_transformed_as_any():
-    cube = quick_jit(lambda x, power: x**power, static_argnums=1)
+@pytest.mark.parametrize("once", [False, True])
+def test_a_quick_program_can_be_transformed_as_any(once):
+    cube = quick_jit(lambda x, power: x**power, once=once, static_argnums=1)
     assert cube(2.0, 3) == 8
     assert jax.jit(lambda x: cube(x, 3))(2.0) == 8
     assert jax.jit(lambda: cube(2.0, 3))() == 8  # nothing is traced
@@ -34,7 +35,7 @@ def test_a_quick_program_can_be_transformed_as_any():
 def test_options_that_xla_does_not_know_are_left_out(options):
     options(xla_cpu_of_another_version=True)
     assert compiling.quick_options() == {}
-    assert quick_jit(lambda x: 2 * x)(1.0) == 2
+    assert quick_jit(lambda x: 2 * x)(1.0) == 2 == quick_jit(lambda x: 2 * x, once=True)(1.0)
 
 
 def test_options_that_xla_knows_are_used(options):

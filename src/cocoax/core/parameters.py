@@ -18,14 +18,14 @@ def parameter(value, name, low, high, why=""):
     """A number in [low, high], as an array."""
     if not tree.is_traced(value) and not low <= check.scalar(value, name, LearnerError) <= float(high) * (1 + 1e-6):
         raise LearnerError(f"{name} must lie in [{low}, {high}]{why}, got {value}")
-    return jnp.asarray(value, float)
+    return tree.as_floats(value)
 
 
 def positive_parameter(value, name):
     """A positive, finite number, as an array."""
     if not tree.is_traced(value) and not 0 < check.scalar(value, name, LearnerError) < float("inf"):
         raise LearnerError(f"{name} must be positive and finite, got {value}")
-    return jnp.asarray(value, float)
+    return tree.as_floats(value)
 
 
 def optional_parameter(value, name):
@@ -44,7 +44,7 @@ def rounds_remembered(memory):
         return None
     if not tree.is_traced(memory) and not check.scalar(memory, "memory", LearnerError) > 1:
         raise LearnerError(f"memory must be more than 1 round, or None for all of them, got {memory}")
-    return jnp.asarray(memory, float)
+    return tree.as_floats(memory)
 
 
 def discount(memory, dtype):

@@ -9,6 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 
 in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
@@ -207,6 +208,13 @@ def ratio(above, below):
 def is_traced(*trees) -> bool:
     """Whether any leaf is a tracer, so that its value is not known now."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
+
+
+def as_floats(value) -> jax.Array:
+    """An array of floats. Numbers that are known are cast by NumPy: JAX would compile a program for each shape."""
+    if isinstance(value, jax.Array):
+        return jnp.asarray(value, float)
+    return jax.device_put(np.asarray(value, jax.dtypes.canonicalize_dtype(float)))
 
 
 def as_pytree(function) -> Any:

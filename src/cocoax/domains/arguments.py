@@ -19,7 +19,7 @@ def number(value, name):
             raise DomainError(f"{name} is too large for {kind}, got {check.described(value)}; use a larger unit")
     elif jnp.iscomplexobj(value):
         raise DomainError(f"{name} must be real, got complex numbers")
-    return jnp.asarray(value, dtype=float)
+    return tree.as_floats(value)
 
 
 def scalar(value, name, *, positive=False):

@@ -1,5 +1,6 @@
 """Where a game stands, and whether a game can go on from there."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_leaves_with_path
 
 from ..core import check, tree
+from ..core.compiling import quick_jit
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import Horizon, check_form, first_decision
 from .movement import own
@@ -23,7 +25,7 @@ class Progress(eqx.Module):
     round: Any
 
 
-@jax.jit
+@functools.partial(quick_jit, once=True)
 def begin(problem, learner, environment, key, horizon, start):
     """The state before the first round."""
     check_form(problem, own(learner))

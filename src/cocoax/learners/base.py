@@ -66,10 +66,13 @@ class Horizon(eqx.Module):
                 raise LearnerError("a traced horizon needs a static capacity; give Horizon(rounds, capacity)")
             capacity = rounds
         self.capacity = check.whole(capacity, "horizon", LearnerError)
-        seen = self.capacity if tree.is_traced(rounds) else check.whole(rounds, "horizon", LearnerError)
+        if tree.is_traced(rounds):
+            self.rounds = jnp.clip(jnp.asarray(rounds, jnp.int32), 1, self.capacity)
+            return
+        seen = check.whole(rounds, "horizon", LearnerError)
         if not 1 <= seen <= self.capacity:
             raise LearnerError(f"horizon must be at least 1 round and at most its capacity, got {rounds}")
-        self.rounds = jnp.clip(jnp.asarray(rounds, jnp.int32), 1, self.capacity)
+        self.rounds = jax.device_put(np.int32(seen))
 
 
 def planned(horizon, who) -> Horizon:

@@ -64,7 +64,7 @@ class Environment(eqx.Module):
         return _draw(self, horizon, check.random_key(key, "an Environment", ProblemError), decision)
 
 
-@functools.partial(quick_jit, static_argnums=1)
+@functools.partial(quick_jit, once=True, static_argnums=1)
 def _draw(environment, horizon, key, decision):
     _, environment_key = jax.random.split(key)  # the first is the learner's
     init_key, emit_key = jax.random.split(environment_key)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import check, tree
@@ -23,8 +22,7 @@ class Regularity(eqx.Module):
     largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
     but larger ones make more careful, slower steps.
 
-    >>> import jax.numpy as jnp
-    >>> constants = Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75)
+    >>>     >>> constants = Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75)
     >>> float(constants.lipschitz), constants.norm
     (6.0, 2)
     """
@@ -53,7 +51,7 @@ def _constant(value, name):
             raise ProblemError(f"{name} must be one finite number >= 0, got {value}")
         if name == "lipschitz" and not seen > 0:
             raise ProblemError(f"lipschitz must be positive, got {value}; for constant functions give a small number")
-    return jnp.asarray(value, float)
+    return tree.as_floats(value)
 
 
 def regularities(regularity) -> tuple[Regularity, ...]:

@@ -8,7 +8,6 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from ..comparators.comparator import Comparator
-from ..comparators.hindsight import hindsight
 from ..problem.environment import Environment
 from ..problem.problem import Problem, Round
 
@@ -40,6 +39,8 @@ class Instance(eqx.Module):
         if self.optimum is not None:
             best = Comparator.fixed(self.problem, rounds, self.optimum)
             return eqx.tree_at(lambda best: best.lower_bound, best, best.value)  # known to be optimal
+        from ..comparators.hindsight import hindsight  # loads a solver, which a game does not need
+
         if self.problem.has_policies:
             return hindsight(self.problem, rounds, policy=True, **options)
         return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)

@@ -1,10 +1,15 @@
 """Online matrix completion under a stochastic constraint: the paper's experiment, and one where it binds."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..core import tree
+from ..core.compiling import quick_jit
 from ..core.facts import ProblemFacts, with_facts
 from ..domains import NuclearNormBall
 from ..errors import ProblemError
@@ -93,14 +98,13 @@ def matrix_completion(
     rank = (min(5, rows, cols) if binding else min(rows, cols)) if rank is None else rank
     if not 1 <= rank <= min(rows, cols):
         raise ProblemError(f"rank must lie between 1 and {min(rows, cols)}, got {rank}")
-    if rank == min(rows, cols):
-        raw = jax.random.normal(key, (rows, cols))
-    else:
-        left, right = jax.random.split(key)
-        raw = jax.random.normal(left, (rows, rank)) @ jax.random.normal(right, (rank, cols))
-    truth = raw / jnp.linalg.svd(raw, compute_uv=False).sum()
-    drift = jnp.sign(truth) / 2 if binding else jnp.zeros_like(truth)
-    budget = jnp.vdot(drift, truth) / 2
+    raw = _gaussian(key, rows, cols, rank)
+    # by NumPy where numbers are known: one program for them would take twice as long to compile as the one for `raw`
+    numpy = jnp if tree.is_traced(raw) else np
+    raw = numpy.asarray(raw)
+    truth = raw / numpy.linalg.svd(raw, compute_uv=False).sum()
+    drift = numpy.sign(truth) / 2 if binding else numpy.zeros_like(truth)
+    budget = numpy.vdot(drift, truth) / 2
     domain = NuclearNormBall((rows, cols), radius)
     side = (rows * cols) ** 0.5
     values = radius * side + budget
@@ -113,6 +117,14 @@ def matrix_completion(
             Regularity(max(radius + 1, 1.0), 1.0, values, norm=float("inf")),
         ),
     )
-    sampler = Sampler(_Rounds(truth, drift, jnp.asarray(0.5 if binding else 1.0, truth.dtype), budget, observed))
-    expected = _Expected(drift, budget)
-    return Instance(problem, sampler, None if binding else truth, expected)
+    truth, drift, noise, budget = map(tree.as_floats, (truth, drift, 0.5 if binding else 1.0, budget))
+    sampler = Sampler(_Rounds(truth, drift, noise, budget, observed))
+    return Instance(problem, sampler, None if binding else truth, _Expected(drift, budget))
+
+
+@functools.partial(quick_jit, once=True, static_argnums=(1, 2, 3))
+def _gaussian(key, rows, cols, rank):
+    if rank == min(rows, cols):
+        return jax.random.normal(key, (rows, cols))
+    left, right = jax.random.split(key)
+    return jax.random.normal(left, (rows, rank)) @ jax.random.normal(right, (rank, cols))
