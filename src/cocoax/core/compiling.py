@@ -16,7 +16,7 @@ from . import tree
 
 _QUICK: dict[str, bool | int] = {
     "xla_cpu_use_fusion_emitters": False,  # the older ones make kernels that run as fast, in half the time
-    "xla_cpu_parallel_codegen_split_count": 1,  # for many small kernels, parts cost more than they save
+    "xla_cpu_parallel_codegen_split_count": 2,  # side by side; for many small kernels, more parts do not pay
 }
 _ONCE = {"xla_backend_optimization_level": 1}  # draws rounds as fast, but plays up to a fifth slower
 

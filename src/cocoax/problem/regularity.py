@@ -22,7 +22,7 @@ class Regularity(eqx.Module):
     largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
     but larger ones make more careful, slower steps.
 
-    >>>     >>> constants = Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75)
+    >>> constants = Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75)
     >>> float(constants.lipschitz), constants.norm
     (6.0, 2)
     """
