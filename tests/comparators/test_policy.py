@@ -77,7 +77,8 @@ def test_no_policy_within_the_budgets_is_better_than_the_bound():
 def test_prices_of_zero_where_budgets_do_not_bind():
     rounds = drawn(100, 2, seed=4, budget=5.0)
     best = cx.hindsight(problem(2), rounds, policy=True)
-    assert best.gap == 0 and (best.multiplier == 0).all()
+    assert best.gap <= 100 * 20 * 2.0**-52  # what rounding may add to the bounds of 100 rounds, in numbers of 1
+    assert (best.multiplier == 0).all()
     np.testing.assert_allclose(best.value, -rounds["value"].max(1).sum(), rtol=1e-12)
 
 

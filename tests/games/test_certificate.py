@@ -328,6 +328,20 @@ def test_sessions_know_their_regret(tmp_path):
         cx.Session(problem, TRACKED, key=KEY, horizon=20).certificate()
 
 
+@pytest.mark.parametrize("bend", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_policies_are_bounded_by_what_the_set_proves_not_by_its_vertices(bend):
+    """An LMO that is wrong. The best policy is -r / |r| with linear losses, and -r with curved ones."""
+    rounds = np.random.default_rng(5).normal(size=(70, 2))  # more than the first 64, which are kept
+    rounds = jnp.asarray(rounds / (1.5 * np.linalg.norm(rounds, axis=1, keepdims=True)))
+    loss = (lambda x, r: jnp.vdot(r, x) + 0.5 * jnp.vdot(x, x)) if bend else (lambda x, r: jnp.vdot(r, x))
+    problem = cx.Problem(_Rough(2, 1.0), loss, lambda x, r: x[0] - 2.0, request=True)
+    best = -70 * (0.5 * (2 / 3) ** 2 if bend else 2 / 3)
+    game = cx.play(problem, Stay(), rounds, key=KEY, certify=True)
+    assert game.certificate(policy=True).regret >= float(game.loss.sum()) - best - 1e-9
+    with pytest.warns(UserWarning, match="before its certificate closed"):
+        assert cx.hindsight(problem, rounds, policy=True).lower_bound <= best + 1e-9
+
+
 @pytest.mark.parametrize("m", [1, 2])
 def test_the_best_policy_is_never_better_than_its_bound(m):
     """Requests are seen first: weak duality at fixed prices, against the solver that knows all rounds."""

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..core import tree
 from ..errors import InfeasibleError, ProblemError
-from ..problem.lagrangian import best_answer
+from ..problem.lagrangian import best_answer, proven_least
+from ..problem.minorants import tangents
 from ..problem.problem import Problem, Round
 from .clock import Clock
 from .comparator import Comparator, each_round, float64
@@ -65,8 +66,19 @@ def best_policy(problem: Problem, rounds: Round, tol: float, clock: Clock) -> Co
 
 @eqx.filter_jit
 def _answers(problem, rounds, multiplier, weight):
-    """The best answers of all rounds. One program for all uses: where answers tie, another one could differ."""
-    return jax.lax.map(lambda round: tuple(best_answer(problem, round, multiplier, weight)), rounds, batch_size=_BATCH)
+    """The best answers of all rounds, their losses and constraints, and how far each may be from the best one.
+
+    One program for all uses: where answers tie, another one could differ.
+    """
+    weights = jnp.append(weight, multiplier)
+
+    def one(round):
+        answer = best_answer(problem, round, multiplier, weight)
+        least = proven_least(problem, tangents(problem, answer.proof, round), weights)
+        value = weight * answer.loss + multiplier @ answer.constraint
+        return answer.x, answer.loss, answer.constraint, jnp.maximum(value - least, 0)
+
+    return jax.lax.map(one, rounds, batch_size=_BATCH)
 
 
 def _infeasible(problem, multiplier, bound, count):

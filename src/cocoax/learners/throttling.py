@@ -76,7 +76,7 @@ class Throttling(AbstractPricing):
         wanted = best_answer(problem, expected, self.multiplier(coin), start=state.start)
         drawn = jax.random.uniform(jax.random.fold_in(coin.key, coin.rounds), dtype=coin.share.dtype)
         x = tree.where(drawn < coin.share, wanted.x, self._safe(state))
-        return Answer(x, *problem.values(x, expected), wanted.gap)
+        return Answer(x, *problem.values(x, expected), wanted.proof)
 
     def _safe(self, state):
         return as_point(self.safe, state.start, tree.dtype(state.start), "safe")

@@ -15,12 +15,12 @@ _STEPS = 60
 
 
 class Answer(NamedTuple):
-    """A decision, its loss and constraint values, and how far it may be from the best one."""
+    """A decision, its loss and constraint values, and a point whose tangents prove how good it is (`proven_least`)."""
 
     x: Point
     loss: Float[Array, ""]
     constraint: Float[Array, " m"]
-    gap: Float[Array, ""]
+    proof: Point
 
 
 def best_answer(
@@ -34,8 +34,7 @@ def best_answer(
 ) -> Answer:
     r"""$\arg\min_{x\in X} wf(x) + \langle\lambda, g(x)\rangle$: one LMO where f and g are linear, else Frank-Wolfe.
 
-    The least value is at least that of the answer less its `gap`, for convex f and g. The answer has the dtype of
-    `start`, the point where f and g are differentiated first.
+    The answer has the dtype of `start`, the point where f and g are differentiated first.
     """
     start = problem.domain.start() if start is None else start
     weight = jnp.asarray(weight, tree.dtype(start))
@@ -43,8 +42,18 @@ def best_answer(
         direction = problem.linearize(start, round)[2](weight, multiplier)
         x = problem.domain.lmo(direction).dense()
         loss, values = problem.values(x, round)
-        return Answer(x, loss, values, jnp.zeros_like(weight))
+        return Answer(x, loss, values, start)
     return _frank_wolfe(problem, round, multiplier, weight, start, steps)
+
+
+def proven_least(problem: Problem, tangent: tuple, weights: Any) -> Float[Array, ""]:
+    """<weights, (f, g)(x)> is at least this for all x in X, by tangents of convex f and g; see `minorants.tangents`.
+
+    Where the LMO is not exact, a vertex proves nothing: `domain.lowest` does.
+    """
+    offsets, slopes = tangent
+    direction = tree.combine(weights, slopes)
+    return weights @ offsets + problem.domain.lowest(direction, problem.domain.lmo(direction))
 
 
 def _frank_wolfe(problem, round, multiplier, weight, start, steps):
@@ -58,13 +67,18 @@ def _frank_wolfe(problem, round, multiplier, weight, start, steps):
     def gradient(x):
         return problem.linearize(x, round)[2](weight, multiplier)
 
+    def better(proof, here, slope, x, vertex):
+        """(A lower bound, as far as the LMO is exact, and the point where it was found): the higher one."""
+        bound = here - tree.dot(slope, tree.sub(x, vertex))
+        return tree.where(bound > proof[0], (bound, x), proof)
+
     def step(number, carry):
-        x, atoms, shares, bound = carry
+        x, atoms, shares, proof = carry
         here, slope = total(x), gradient(x)
         vertex = domain.lmo(slope).dense()
         along = jax.vmap(lambda atom: tree.dot(slope, atom))(atoms)
         worst = jnp.argmax(jnp.where(shares > 0, along, -jnp.inf))
-        bound = jnp.maximum(bound, here - tree.dot(slope, tree.sub(x, vertex)))
+        proof = better(proof, here, slope, x, vertex)
         ahead = tree.sub(vertex, jax.tree.map(lambda leaf: leaf[worst], atoms))
         bend = tree.dot(ahead, problem.curvature(x, round, weight, multiplier)(ahead))
         newton = jnp.clip(tree.ratio(-tree.dot(slope, ahead), tree.finite(bend)), 0, shares[worst])
@@ -73,13 +87,13 @@ def _frank_wolfe(problem, round, multiplier, weight, start, steps):
         length = lengths[jnp.argmin(jnp.where(jnp.isfinite(tried), tried, jnp.inf))]
         atoms = jax.tree.map(lambda leaf, new: leaf.at[number + 1].set(new), atoms, vertex)
         shares = shares.at[worst].add(-length).at[number + 1].add(length)
-        return tree.add(x, tree.scale(length, ahead)), atoms, shares, bound
+        return tree.add(x, tree.scale(length, ahead)), atoms, shares, proof
 
     atoms = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (steps + 1, *leaf.shape)), start)
     shares = jnp.zeros(steps + 1, weight.dtype).at[0].set(1)
-    lowest = jnp.full_like(weight, -jnp.inf)
-    x, _, _, bound = jax.lax.fori_loop(0, steps, step, (start, atoms, shares, lowest))
+    nothing = jnp.full_like(weight, -jnp.inf), start
+    x, _, _, proof = jax.lax.fori_loop(0, steps, step, (start, atoms, shares, nothing))
     slope = gradient(x)
-    bound = jnp.maximum(bound, total(x) - tree.dot(slope, tree.sub(x, domain.lmo(slope).dense())))
+    _, best = better(proof, total(x), slope, x, domain.lmo(slope).dense())
     loss, values = problem.values(x, round)
-    return Answer(x, loss, values, jnp.maximum(weight * loss + multiplier @ values - bound, 0))
+    return Answer(x, loss, values, best)

@@ -64,9 +64,7 @@ class Minorants(eqx.Module):
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
         """After a round in which x was played, with this outcome (whose values count movement)."""
         values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
-        lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
-        reach = tree.norm(x) + _diameter(problem.domain).astype(lengths.dtype)
-        size = jnp.stack([jnp.abs(values), reach * lengths])
+        size = _sizes(problem.domain, x, values, of_loss, of_constraints)
         added = _Sums(outcome.loss, values - at_x, None, outcome.multiplier, outcome.constraint, size)
         small, small_lost = (eqx.tree_at(lambda s: s.slope, each, None) for each in (self.sums, self.lost))
         pairs = jax.tree.map(compensated_add, small, small_lost, added)
@@ -220,9 +218,21 @@ def _stacked(of_loss, of_constraints):
 
 
 def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n"], Point]:
-    """(offsets, slopes) of the tangents at x of the loss and of each constraint, for decisions that stay."""
+    """(offsets, slopes) of the tangents at x of the loss and of each constraint, for decisions that stay.
+
+    They are lower by what rounding may have added, as in `Minorants.cautious`.
+    """
     values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
-    return values - at_x, _stacked(of_loss, of_constraints)
+    size, offset = _sizes(problem.domain, x, values, of_loss, of_constraints), values - at_x
+    slack = size[0] + (2 + _EVALUATED) * size[1] + _EVALUATED * jnp.abs(offset)
+    return offset - float(jnp.finfo(offset.dtype).eps) * slack, _stacked(of_loss, of_constraints)
+
+
+def _sizes(domain, x, values, of_loss, of_constraints):
+    """What rounds: |h(x)|, and |grad h(x)| times a length that no point of X has; (2, n)."""
+    lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
+    reach = tree.norm(x) + _diameter(domain).astype(lengths.dtype)
+    return jnp.stack([jnp.abs(values), reach * lengths])
 
 
 def _tangents(problem, x, round):

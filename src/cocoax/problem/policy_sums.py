@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, Int
 from ..core import tree
 from ..core.sums import compensated_add
 from ..domains.base import Point
-from .lagrangian import best_answer
+from .lagrangian import best_answer, proven_least
+from .linearity import is_linear
 from .minorants import tangents
 from .problem import Problem, Round
 
@@ -58,18 +59,20 @@ class PolicySums(eqx.Module):
         mean = total / (self.rounds + 1).astype(total.dtype)
         prices = jnp.asarray(_SCALES, mean.dtype)[:, None] * jnp.maximum(mean, 0)[None]
 
-        def least(tangent, price):
-            offset, slope = tangent
-            weights = jnp.concatenate([jnp.ones_like(price, shape=1), price])
-            return weights @ offset + problem.domain.lowest(tree.combine(weights, slope))
+        def of_all(price):
+            values = jax.vmap(lambda tangent: proven_least(problem, tangent, _weights(price)))(first)
+            rounding = 0.5 * _FIRST * float(jnp.finfo(values.dtype).eps)  # of that many additions
+            return values.sum() - rounding * jnp.abs(values).sum()
 
-        sums = jax.vmap(lambda price: jax.vmap(lambda tangent: least(tangent, price))(first).sum())(prices)
+        sums = jax.vmap(of_all)(prices)
         return PolicySums(prices, sums, jnp.zeros_like(sums), first, total, self.rounds + 1)
 
     def _added(self, problem, x, round):
+        linear = is_linear(problem, round)  # then all tangents are the same
+
         def least(price):
-            answer = best_answer(problem, round, price, start=x)
-            return answer.loss + price @ answer.constraint - answer.gap
+            at = x if linear else best_answer(problem, round, price, start=x).proof
+            return proven_least(problem, tangents(problem, at, round), _weights(price))
 
         sums, lost = compensated_add(self.sums, self.lost, jax.vmap(least)(self.prices))
         return PolicySums(self.prices, sums, lost, self.first, self.multiplier, self.rounds + 1)
@@ -82,3 +85,8 @@ class PolicySums(eqx.Module):
         """The highest of them; minus infinity where none is finite."""
         lower = self.lower_bounds()
         return jnp.where(jnp.isfinite(lower), lower, -jnp.inf).max()
+
+
+def _weights(price):
+    """Of the loss, and of each constraint."""
+    return jnp.concatenate([jnp.ones_like(price, shape=1), price])

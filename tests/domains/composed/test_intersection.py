@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from slow_tools import slow_but
 
 from cocoax import DomainError
-from cocoax.domains import Box, L2Ball, NuclearNormBall, ProbabilitySimplex, Product
+from cocoax.domains import Box, Intersection, L2Ball, NuclearNormBall, ProbabilitySimplex, Product
 from cocoax.domains.composed.column_generation import find_feasible
 from cocoax.domains.composed.wrappers import Counted
 from cocoax.errors import InfeasibleError
@@ -322,3 +322,15 @@ def test_a_round_set_may_be_touched():
 def test_bad_half_spaces_are_refused_in_one_sentence(build, message):
     with pytest.raises(DomainError, match=message):
         build(L2Ball(4, 1.0))
+
+
+def test_the_lowest_value_of_a_thin_set_is_not_too_high_in_float32():
+    """Multipliers are in the thousands: without an allowance, rounding put it 22 last bits above the minimum."""
+    rng = np.random.default_rng(320)
+    A, direction = rng.uniform(size=6).astype(np.float32), rng.normal(size=6).astype(np.float32)
+    with jax.enable_x64(False):
+        domain = Intersection(ProbabilitySimplex(6), A, np.float32(A.min() + 1e-5))
+        lowest = float(eqx.filter_jit(lambda domain: domain.lowest(jnp.asarray(direction)))(domain))
+    rows, bound = np.asarray(domain.rows, float), np.asarray(domain.bound, float)
+    exact = linprog(direction.astype(float), rows, bound, [np.ones(6)], [1.0], bounds=(0, 1)).fun
+    assert exact - 1e-2 <= lowest <= exact + 1e-9

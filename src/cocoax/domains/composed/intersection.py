@@ -15,6 +15,8 @@ from ..base import AbstractDomain, AbstractVertex, Point
 from .column_generation import MOST_CALLS, VERTEX, Basis, Solution, column_of, find_feasible, simplex, tolerance
 from .transforms import as_domain, leaves_like, normalise, reach
 
+_EVALUATED = 4  # roundings of a scalar product
+
 
 class Combination(AbstractVertex):
     r"""$\sum_j \lambda_j v_j$ with a few vertices of X, and the proof that it is best.
@@ -97,11 +99,16 @@ class Intersection(AbstractDomain):
             return _combination(simplex(self.domain, unit, rows, bound, basis, jnp.inf), length, units)
 
     def lowest(self, direction, guess: Any = None):
-        r"""$\min_{x\in X}\langle c+\sum_i\mu_iA_i,x\rangle-\langle\mu,b\rangle$, by X's proof, with the LMO's $\mu$."""
+        r"""$\min_{x\in X}\langle c+\sum_i\mu_iA_i,x\rangle-\langle\mu,b\rangle$, by X's proof, with the LMO's $\mu$.
+
+        Less what rounding may add: $\mu$ can be large where the intersection is thin, and its terms then cancel.
+        """
         dtype = tree.dtype(direction)
         rows, bound, units = tree.astype(self._rows(), dtype)
         multiplier = jnp.maximum(self.lmo(direction).multiplier, 0) * units
-        return self.domain.lowest(tree.add(direction, tree.combine(multiplier, rows))) - multiplier @ bound
+        bounded = self.domain.lowest(tree.add(direction, tree.combine(multiplier, rows))) - multiplier @ bound
+        roundings = (_EVALUATED + len(bound)) * float(jnp.finfo(dtype).eps)
+        return bounded - roundings * (multiplier @ (1 + jnp.abs(bound)))  # <row, x> is 1 at most
 
     def vertex(self):
         return self.first
