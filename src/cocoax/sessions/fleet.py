@@ -110,7 +110,10 @@ class Fleet(FleetViews):
         self._durable = DurableState(self.path, campaigns, identity, every, keep_rounds, other_rounding=other_rounding)
 
     def compile(self, like: Round = None) -> None:
-        """Compile the programs for rounds like this one, or like those before, so that no call waits for it."""
+        """Compile the programs for rounds like this one, or like those before, so that no call waits for it.
+
+        Not for `played=`, which compiles in its first call, and for more than 1,024 campaigns in a call.
+        """
         with self._guard.alone(self):
             schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
             if schema is not None:
