@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,16 @@ def test_the_arena_is_tuned(tmp_path, monkeypatch, capsys, module):
     assert found["two items, from nothing"] == {}
     sentence = f"two items, from nothing: {family}: ExponentiatedGradient plays on a ProbabilitySimplex"
     assert sentence in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_papers_experiment_is_timed_by_workers_and_instances(capsys, module):
+    module("benchmarks.cluster").reproduce([1, 2], [1, 2], ["--learners=play the start", "--horizons=10,20"])
+    table = capsys.readouterr().out.splitlines()[2:]
+    assert table[:2] == ["| instances | 1 | 2 |", "| --- | --- | --- |"]
+    time = r"\d+:\d\d \(\d+ s\)"
+    for instances, row in zip((1, 2), table[2:], strict=True):
+        assert re.fullmatch(rf"\| {instances} \| {time} \| {time} \|", row)
 
 
 @pytest.mark.slow

@@ -74,6 +74,16 @@ def test_large_data_travel_once_and_without_a_warning(client):
     assert [pool.call(len, shared).result() for _ in range(2)] == 2 * [len(data)]
 
 
+def test_nobody_is_called_gone_while_the_client_renews_what_it_keeps_of_the_scheduler(client, monkeypatch):
+    """Dask's client does so every two seconds, without the workers."""
+    pool = pools.Dask(client)
+    assert pool.facts["device"] == "cpu"
+    monkeypatch.setattr(client, "scheduler_info", lambda: {"workers": {}})
+    assert pool.gone() == []
+    pool._names["tcp://127.0.0.1:9"] = "a (tcp://127.0.0.1:9)"
+    assert pool.gone() == ["a (tcp://127.0.0.1:9)"] and pool.gone() == []
+
+
 def test_only_the_loopback_interface_listens(client):
     workers = client.run(os.getpid)
     assert len(workers) == 3

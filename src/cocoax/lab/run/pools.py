@@ -168,24 +168,23 @@ class Dask(Executor):
     def facts(self):
         """Of the workers that there are now. Those that come later are checked by their first task."""
         self._client.submit(workbench.settings, pure=False).result()  # an adaptive cluster starts a worker
-        found = self._client.run(workbench.facts, on_error="return")
-        workers = self._client.scheduler_info()["workers"]
+        workers = self._workers()
+        found = self._client.run(workbench.facts, workers=list(workers), on_error="return")
         for address, there in found.items():
-            name = _name(address, workers.get(address, {}))
+            name = self._names[address]
             if isinstance(there, Exception):
                 raise LabError(f"the worker {name} cannot work for cocoax: {error_text(there)}")
             workbench.check_settings(self._expected, there, name)
-        with_gpu = [address for address in found if workers.get(address, {}).get("resources", {}).get("GPU")]
+        with_gpu = [address for address in found if workers[address]["resources"].get("GPU")]
         self._resources = {"GPU": 1} if with_gpu else {}
         self._players = with_gpu or list(found)
         self._others = [address for address in found if address not in with_gpu] or self._players
-        self._names = {address: _name(address, worker) for address, worker in workers.items()}
         playing = [found[address] for address in self._players]
         if len({there["device"] for there in playing}) > 1:
             raise LabError(
                 "some workers have an accelerator and others have none; start the first with --resources GPU=1"
             )
-        limits = [workers[address].get("memory_limit") or playing[0]["bytes"] * 2 for address in self._players]
+        limits = [workers[address]["memory_limit"] or playing[0]["bytes"] * 2 for address in self._players]
         return playing[0] | {"bytes": min(min(there["bytes"] for there in playing), min(limits) // 2)}
 
     def _placed(self, lane, what):
@@ -207,13 +206,19 @@ class Dask(Executor):
             return self._client.submit(_same, data, key=f"shared-{uuid.uuid4().hex}")
 
     def gone(self):
-        try:
-            now = self._client.scheduler_info()["workers"]
-        except OSError:  # the scheduler is gone: the futures will tell
-            return []
-        gone = [name for address, name in self._names.items() if address not in now]
-        self._names = {address: _name(address, worker) for address, worker in now.items()}
-        return gone
+        before = self._names
+        with contextlib.suppress(OSError):  # the scheduler is gone: the futures will tell
+            self._workers()
+        return [name for address, name in before.items() if address not in self._names]
+
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        """What the scheduler knows of its workers, by address. (What the client keeps of them is empty for moments.)"""
+        workers = self._client.sync(self._client.scheduler.identity)["workers"]
+        self._names = {
+            address: address if worker["name"] == address else f"{worker['name']} ({address})"
+            for address, worker in workers.items()
+        }
+        return workers
 
     def death(self, error):
         from distributed.scheduler import KilledWorker
@@ -241,8 +246,3 @@ def _pickled(part):
     from .pickling import pickled  # which an executor needs, and this process alone does not
 
     return pickled(part)
-
-
-def _name(address, worker):
-    name = worker.get("name", address)
-    return address if name == address else f"{name} ({address})"

@@ -60,7 +60,8 @@ class Reporter:
         self.playing, self.other = self.playing + playing, self.other + seconds - playing
 
     def advance_comparators(self, rounds: float, seconds: float):
-        """Comparators of so many rounds are known, which took so many seconds."""
+        """A batch of comparators of so many rounds is done, which took so many seconds."""
+        self.batches += 1
         self.compared, self.comparing = self.compared + rounds, self.comparing + seconds
 
     def _so_far(self):
