@@ -54,7 +54,7 @@ class FleetTotals:
     def add(self, rows: np.ndarray, numbers: np.ndarray):
         """Add a round of each of these campaigns; `numbers` are its outcomes, as `outcomes.packed` gives them."""
         columns, new = self.columns, outcomes.unpacked(numbers, self._constraints)
-        terms = np.concatenate([np.c_[new.loss], new.constraint, np.maximum(new.constraint, 0)], axis=1)
+        terms = np.concatenate([new.loss[:, None], new.constraint, np.maximum(new.constraint, 0)], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             totals, lost = compensated_add(columns["totals"][rows], columns["lost"][rows], terms)
         columns["totals"][rows], columns["lost"][rows] = totals, lost
@@ -63,8 +63,9 @@ class FleetTotals:
         low, high = columns["losses"][rows].T
         columns["losses"][rows] = np.stack([np.minimum(low, new.loss), np.maximum(high, new.loss)], axis=1)
         columns["sums"][rows] += np.stack([new.multiplier, new.constraint], axis=1)
-        columns["shape"][rows, 1] += 1
         shape = columns["shape"][rows]
+        shape[:, 1] += 1
+        columns["shape"][rows] = shape
         if len(full := rows[shape[:, 1] >= shape[:, 2]]):
             self._end_block(full)
 
