@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, kron
 
 import cocoax as cx
+from cocoax.comparators import clock, policy
 from cocoax.domains import Box, ProbabilitySimplex
 from cocoax.problem.linearity import is_linear
 
@@ -163,3 +164,18 @@ def test_a_policy_is_returned_when_time_is_over():
     assert early.lower_bound - 1e-7 <= exact.fun <= early.value + 1e-7
     assert early.gap > 1e-6 * abs(early.value)
     assert (early.constraint.sum(0) <= 1e-9 * np.abs(rounds["cost"]).sum(axis=(0, 1))).all()
+
+
+def test_progress_is_said_and_earlier_prices_are_a_start(monkeypatch, capsys):
+    monkeypatch.setattr(clock, "_SILENT", 0.0)
+    monkeypatch.setattr(clock, "_LOG", 0.0)
+    answers, asked = policy._answers, []
+    monkeypatch.setattr(policy, "_answers", lambda *given: asked.append(given) or answers(*given))
+    rounds = drawn(2000, 2, seed=2002)
+    best, calls = cx.hindsight(problem(2), rounds, policy=True), len(asked)
+    assert "hindsight, 0 s: value -" in capsys.readouterr().err
+    again = cx.hindsight(problem(2), rounds, policy=True, start=best, progress=False)
+    assert len(asked) - calls < calls and again.gap <= 1e-6 * abs(again.value)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(cx.ProblemError, match="a policy begins with prices: give start what hindsight returned"):
+        cx.hindsight(problem(2), rounds, policy=True, start=np.full(ANSWERS, 0.2))

@@ -9,6 +9,7 @@ import pytest
 
 import cocoax as cx
 from cocoax import Comparator, learners, primal
+from cocoax.core import tree
 from cocoax.problem.environment import Environment
 from cocoax.testing import problems
 
@@ -358,3 +359,20 @@ def test_named_constraints_name_the_columns():
     table = cx.play(named, learners.Stay(), rounds, key=KEY).table()
     plain = cx.play(problem, learners.Stay(), rounds, key=KEY).table()
     np.testing.assert_array_equal(table["spend_violation"], plain["constraint_violation"])
+
+
+def test_games_can_be_stepped_through_without_jit():
+    """For debugging: `print` and breakpoints in losses see numbers."""
+    problem, rounds = simplex()
+    few, seen = jax.tree.map(lambda leaf: leaf[:3], rounds), []
+
+    def loss(x, r):
+        seen.append(x)
+        return problem.loss(x, r)
+
+    watched = cx.Problem(problem.domain, loss, problem.constraint, constraints=problem.constraints)
+    with jax.disable_jit():
+        game = cx.play(watched, learners.Stay(), few, key=KEY)
+    numbers = [np.asarray(x) for x in seen if not tree.is_traced(x)]
+    assert any(np.array_equal(x, problem.domain.start()) for x in numbers)
+    np.testing.assert_allclose(game.loss, cx.play(problem, learners.Stay(), few, key=KEY).loss, rtol=1e-12)

@@ -85,6 +85,16 @@ def test_games_but_not_comparators_depend_on_the_device():
     assert here.comparator_keys("simplex", [0], [8]) == there.comparator_keys("simplex", [0], [8])
 
 
+def test_a_plan_follows_whether_games_are_certified():
+    study = small()
+    plain = study.plan
+    study.certify = True
+    assert not {game.key for game in plain} & {game.key for game in study.plan}
+    assert study.plan == small(certify=True).plan
+    study.certify = False
+    assert study.plan == plain
+
+
 def test_one_compilation_serves_all_horizons():
     study = small(learners={"OCG": LEARNERS["OCG"]}).run(quiet=True)
     before = batch._program.cache_info().misses

@@ -52,6 +52,14 @@ class Clock:
             self._next = now + self._every
             self._say(f"hindsight, {now - self.began:.0f} s: {text()}")
 
+    def is_over(self, text: str) -> bool:
+        """The same, as an answer."""
+        try:
+            self.check(lambda: text)
+        except OutOfTime:
+            return True
+        return False
+
     def _say(self, line):
         if self._every == _LOG:
             print(line, file=sys.stderr, flush=True)

@@ -60,7 +60,8 @@ def hindsight(
     - `tol`: value and lower bound agree to `tol * max(1, |value|)`, constraints hold to `tol` times their size.
     - `seconds`: returns after about so long with the best decision so far, as it does on Ctrl-C.
     - `progress`: whether to say, on the error stream, how far it is, where it takes longer than two seconds.
-    - `start`: an earlier answer, for example for the rounds so far, or a point of the domain, to begin with.
+    - `start`: an earlier answer, for example for the rounds so far, or a point of the domain, to begin with; of a
+      policy, an earlier answer only, whose prices it begins with.
 
     Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
     outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
@@ -104,7 +105,7 @@ def hindsight(
     if policy:
         if expected_constraint is not None or benchmark != "mean":
             raise ProblemError("a policy meets the mean of what happens; leave out expected_constraint and benchmark")
-        return best_policy(problem, rounds, tol, Clock(limit))
+        return best_policy(problem, rounds, tol, Clock(limit, progress), start)
 
     quiet = np.errstate(all="ignore")  # poles and overflows are looked for where they matter
     with jax.enable_x64(True), quiet, Clock(limit, progress) as clock:

@@ -6,13 +6,14 @@ duality), and mixtures of such minimisers are policies (`policy_prices`).
 """
 
 import warnings
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import tree
+from ..core import check, tree
 from ..errors import InfeasibleError, ProblemError
 from ..problem.lagrangian import best_answer, proven_least
 from ..problem.minorants import tangents
@@ -25,8 +26,13 @@ from .price import gradient_squares, prices
 _BATCH = 4096  # rounds whose LMOs are one call
 
 
-def best_policy(problem: Problem, rounds: Round, tol: float, clock: Clock) -> Comparator:
-    """The comparator whose `x` is one decision a round; `multiplier` has the prices of the constraints."""
+def best_policy(problem: Problem, rounds: Round, tol: float, clock: Clock, start: Any = None) -> Comparator:
+    """The comparator whose `x` is one decision a round; `multiplier` has the prices of the constraints.
+
+    `start` is an earlier answer, with whose prices it begins.
+    """
+    needed = "a policy begins with prices: give start what hindsight returned, or leave it out"
+    guess = None if start is None else check.instance(start, Comparator, ProblemError, needed).multiplier
     if problem.has_movement:
         raise ProblemError("a policy with movement is no sum over rounds; leave out policy=True, or previous")
     with jax.enable_x64(True):
@@ -38,7 +44,8 @@ def best_policy(problem: Problem, rounds: Round, tol: float, clock: Clock) -> Co
             return Column(multiplier, weight, float(loss.sum()), np.asarray(values.sum(0)), float(gap.sum()))
 
         try:
-            found = best_mixture(column, problem.constraints, tol, lambda: clock.left <= 0)
+            with clock:
+                found = best_mixture(column, problem.constraints, tol, clock.is_over, guess)
         except Infeasible as proof:
             raise _infeasible(problem, proof.multiplier, proof.bound, count) from None
         path = None

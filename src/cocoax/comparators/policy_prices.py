@@ -49,13 +49,17 @@ class Infeasible(Exception):
         self.multiplier, self.bound = multiplier, bound
 
 
-def best_mixture(column: Callable, constraints: int, tol: float, is_over: Callable[[], bool]) -> Mixture:
+def best_mixture(
+    column: Callable, constraints: int, tol: float, is_over: Callable[[str], bool], guess: np.ndarray | None = None
+) -> Mixture:
     """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`, or when time is over and
-    a policy is known."""
+    a policy is known. `is_over` is told how far it is; `guess` are prices that may be good."""
     free = column(np.zeros(constraints), 1.0)
     if np.all(free.constraint <= 0):
         return Mixture([free], np.ones(1), free.bound, free.multiplier, free.gap <= tol * max(1.0, abs(free.loss)))
     columns = [free, *_feasible_columns(column, free.constraint, tol)]
+    if guess is not None and guess.shape == (constraints,):
+        columns.append(column(guess, 1.0))
     size = np.max([np.abs(one.constraint) for one in columns], axis=0)
     size = np.where(size > 0, size, 1.0)
     spread = np.ptp([one.loss for one in columns])
@@ -67,7 +71,7 @@ def best_mixture(column: Callable, constraints: int, tol: float, is_over: Callab
             best = last
         precision = tol * max(1.0, abs(value))
         done = value - best.bound <= precision
-        if done or len(columns) >= _MOST or is_over():
+        if done or len(columns) >= _MOST or is_over(f"value {value:.6g}, gap {value - best.bound:.2g}"):
             used = [(share, one) for share, one in zip(shares, columns) if share > 0]
             return Mixture([one for _, one in used], np.array([s for s, _ in used]), best.bound, best.multiplier, done)
         prices = _level(columns, best, value, unit)

@@ -56,7 +56,7 @@ def play_rounds(step: Callable, state, rounds, *, capacity: int | None = None) -
 
     def one_round(t, carry):
         state, rows = carry
-        state, row = step(state, t.astype(jnp.int32))  # not weakly typed, as the trace for its shape
+        state, row = step(state, jnp.asarray(t, jnp.int32))  # not weakly typed, as the trace for its shape
         return state, jax.tree.map(lambda rows, row: rows.at[t].set(row), rows, row)
 
     return jax.lax.fori_loop(np.int32(0), rounds, one_round, (state, empty))

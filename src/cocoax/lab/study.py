@@ -79,10 +79,20 @@ class Study:
                 check.instance(one, AbstractLearner, LabError, f"{name!r} must be one of cocoax.learners")
         self.horizons = {name: whole_numbers(of_problem(horizons, name), "horizons", 1) for name in self.sources}
         self.seeds = whole_numbers(seeds, "seeds", 0)
-        self.tol, self.certify = tol, check.flag(certify, "certify", LabError)
+        self.tol, self.certify = tol, certify
         self.out = None if out is None else Path(out)
         self.store = Memory() if out is None else Store(Path(out) / "store")
         self.refused: dict[str, str] = {}  # why games could not be played, by key; not stored, since it may be mended
+
+    @property
+    def certify(self) -> bool:
+        """Whether games are certified; others are planned where it changes."""
+        return self._certify
+
+    @certify.setter
+    def certify(self, wanted: bool):
+        self._certify = check.flag(wanted, "certify", LabError)
+        self.__dict__.pop("plan", None)
 
     @functools.cached_property
     def device(self) -> str:
