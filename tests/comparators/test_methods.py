@@ -120,6 +120,29 @@ def test_birkhoff_as_a_cone_program(monkeypatch):
     assert abs(best.value - value) <= 1e-6 * value and best.lower_bound <= value * (1 + 1e-7)
 
 
+def test_scaled_and_moved_sets_as_cone_programs(monkeypatch):
+    """-2 times a simplex, beside an l1 ball around (3, 1, 2, 0)."""
+    monkeypatch.setattr(methods, "_first_order", None)
+    rng, centre = np.random.default_rng(0), np.array([3.0, 1.0, 2.0, 0.0])
+    rows, answers, use = rng.normal(size=(9, 8)), rng.normal(size=9), rng.normal(size=8)
+    moved = cx.domains.Translate(cx.domains.L1Ball(4, 0.5), jnp.asarray(centre))
+    domain = cx.domains.Product([cx.domains.Scale(cx.domains.ProbabilitySimplex(4), -2.0), moved])
+    x = cp.Variable(8)
+    total = 0.5 * cp.sum_squares(rows @ x - answers)
+    limits = [x[:4] <= 0, cp.sum(x[:4]) == -2, cp.norm1(x[4:] - centre) <= 0.5]
+    solved(total, limits)
+    limit = float(use @ x.value) - 0.1  # it binds
+
+    def loss(x, r):
+        return 0.5 * (jnp.vdot(r["row"], jnp.concatenate(x)) - r["answer"]) ** 2
+
+    problem = cx.Problem(domain, loss, lambda x, r: jnp.vdot(use, jnp.concatenate(x)) - limit)
+    best = hindsight(problem, {"row": rows, "answer": answers})
+    value = solved(total, [*limits, use @ x <= limit])
+    assert abs(best.value - value) <= 1e-6 * value and best.lower_bound <= value * (1 + 1e-7)
+    assert best.multiplier[0] > 1e-3
+
+
 def test_large_matrices_by_decompositions_of_low_rank(monkeypatch):
     monkeypatch.setattr(methods, "_first_order", None)
     rng = np.random.default_rng(0)

@@ -3,8 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from ..domains.composed.product import Product
+from ..domains.composed.transforms import Scale, Translate
 from ..domains.polytopes.couplings import Birkhoff
 from ..domains.polytopes.linear_program import AbstractHosted, LinearProgram
 from ..domains.vectors.balls import Box, L1Ball, L2Ball, LinfBall
@@ -32,9 +34,11 @@ class Cones(NamedTuple):
 
 def cones_of(domain) -> Cones | None:
     """The set as a cone program, if it is one of those that are known here."""
+    if isinstance(domain, Scale | Translate):
+        return _moved(domain)
     if not isinstance(domain, Product):
         return _known(domain)
-    factors = [_known(block) for block in blocks(domain)]
+    factors = [cones_of(block) for block in blocks(domain)]
     if any(factor is None for factor in factors):
         return None
     size, extra = (sum(getattr(factor, name) for factor in factors if factor) for name in ("size", "extra"))
@@ -46,6 +50,20 @@ def cones_of(domain) -> Cones | None:
         parts += [part._replace(matrix=part.matrix @ embed) for part in factor.parts]
         first, behind = first + factor.size, behind + factor.extra
     return Cones(size, extra, parts)
+
+
+def _moved(domain: Scale | Translate) -> Cones | None:
+    """x / a or x - s in place of x."""
+    inner = cones_of(domain.domain)
+    if inner is None:
+        return None
+    if isinstance(domain, Scale):
+        units = np.concatenate([np.full(inner.size, 1 / float(domain.factor)), np.ones(inner.extra)])
+        parts = [part._replace(matrix=_columns(part.matrix, units)) for part in inner.parts]
+    else:
+        shift = np.concatenate([ravel_pytree(domain.shift)[0], np.zeros(inner.extra)])
+        parts = [part._replace(side=part.side + part.matrix @ shift) for part in inner.parts]
+    return inner._replace(parts=parts)
 
 
 def _known(domain) -> Cones | None:
@@ -89,6 +107,13 @@ def _chosen(place, size):
     if size <= _DENSE:
         return np.eye(size)[place]
     return sparse.csr_array((np.ones(len(place)), (np.arange(len(place)), place)), (len(place), size))
+
+
+def _columns(matrix, units):
+    """A matrix with its columns in other units."""
+    from scipy import sparse
+
+    return matrix * units if isinstance(matrix, np.ndarray) else sparse.csr_array(matrix @ sparse.diags_array(units))
 
 
 def beside(*blocks) -> Any:
