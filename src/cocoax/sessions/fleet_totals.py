@@ -54,7 +54,7 @@ class FleetTotals:
     def add(self, rows: np.ndarray, numbers: np.ndarray):
         """Add a round of each of these campaigns; `numbers` are its outcomes, as `outcomes.packed` gives them."""
         columns, new = self.columns, outcomes.unpacked(numbers, self._constraints)
-        terms = np.concatenate([new.loss[:, None], new.constraint, np.maximum(new.constraint, 0)], axis=1)
+        terms = np.concatenate([np.reshape(new.loss, (-1, 1)), new.constraint, np.maximum(new.constraint, 0)], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             totals, lost = compensated_add(columns["totals"][rows], columns["lost"][rows], terms)
         columns["totals"][rows], columns["lost"][rows] = totals, lost
