@@ -193,3 +193,14 @@ def test_benchopt_runs_our_learners_on_our_series(tmp_path):
     game = cx.play(one.problem, cx.learners.Stay(), rounds, key=jax.random.key(0))
     expected = game.score(cx.hindsight(one.problem, rounds, tol=1e-4, progress=False))[-1]
     np.testing.assert_allclose(scores["untuned[learner=Stay]"], expected, rtol=1e-3)  # float32 there
+
+
+@pytest.mark.slow
+def test_variants_of_auto_are_compared_with_it(module, monkeypatch):
+    variants = module("benchmarks.auto_variants")
+    monkeypatch.setattr(variants, "HORIZONS", (5, 30))
+    chosen = [name for name in variants.VARIANTS if name != "Auto"]
+    first, last = (line.split(" | ") for line in variants.rows("two items, from nothing", chosen, range(2)))
+    assert [line[0] for line in (first, last)] == [f"| two items, from nothing, T = {n}" for n in (5, 30)]
+    assert len(first) == len(last) == 2 + len(chosen)
+    assert last[2 + chosen.index("start")].startswith("9 (")  # 0.3 of an item is not bought, 30 times

@@ -127,6 +127,13 @@ def _(random, T):
     }
 
 
+@family("set points near the start, budget, box", cube(10, 250.0, 330.0), square, lambda x, r: x.mean() + r["e"] - 290)
+def _(random, T):
+    away = 1 + 0.1 * random.normal(size=10)
+    z = 290 + 4 * away / np.linalg.norm(away)
+    return {"z": z + 4 * random.normal(size=(T, 10)), "e": 0.3 * random.normal(size=T)}
+
+
 @family(
     "newsvendors of 1 to 1000, budget, box",
     Box(np.zeros(20), 3 * np.logspace(0, 3, 20)),

@@ -59,6 +59,22 @@ def _(random, T):
     return {"w": np.where(rare, 1000, 1), "z": np.where(rare[:, None], z, -z) + 0.3 * random.normal(size=(T, 5))}
 
 
+@family(
+    "1% of the rounds are 1000 times as curved, simplex",
+    ProbabilitySimplex(10),
+    lambda x, r: square(x, r) + 0.5 * r["w"] * (r["u"] @ (x - r["z"])) ** 2,
+    rounds=2000,
+)
+def _(random, T):
+    away, u = random.normal(size=10), random.normal(size=(T, 10))
+    away -= away.mean()
+    return {
+        "w": np.where(random.random(T) < 0.01, 1000, 0),
+        "u": u / np.linalg.norm(u, axis=1, keepdims=True),
+        "z": 0.1 + 0.05 * away / np.linalg.norm(away) + 0.1 * random.normal(size=(T, 10)),
+    }
+
+
 @family("one round in 50 says something, simplex", ProbabilitySimplex(10), linear)
 def _(random, T):
     return {"c": (random.random(10) + 0.3 * random.normal(size=(T, 10))) * hits(T)[:, None]}
