@@ -412,3 +412,23 @@ def test_squares_by_a_table_are_never_too_small():
         assert float(span.square(difference)) >= exact
         short += float(span.dot(difference, difference)) < exact
     assert short > 5
+
+
+class Sorting(Box):
+    """A box whose LMO, for no good reason, sorts."""
+
+    def lmo(self, direction, guess=None):
+        ranks = jnp.argsort(jnp.argsort(direction))
+        return super().lmo(jnp.sort(direction)[ranks], guess)
+
+
+def test_a_subclass_may_do_what_no_kernel_can():
+    """On boxes a move is one kernel of a call, and XLA ends the process where it finds a sort in one."""
+    rounds = jnp.tile(jnp.array([1.0, -1.0]), (20, 1))
+    learner = cx.learners.PrimalDual(Tracked(steps.Constant(0.5), atoms=0), cx.dual.VirtualQueue())
+    plain, sorting = (
+        cx.play(cx.Problem(made([-1.0, -1.0], [1.0, 1.0]), lambda x, r: r @ x), learner, rounds, key=jax.random.key(0))
+        for made in (Box, Sorting)
+    )
+    np.testing.assert_allclose(plain.decision, [-1, 1], atol=1e-6)
+    np.testing.assert_allclose(sorting.decision, plain.decision, atol=1e-12)

@@ -90,10 +90,10 @@ def one_kernel(function: Callable) -> Callable:
     """`function`, which CPUs compute in one kernel: for a few numbers, to launch one takes longer than to run it.
 
     Only for arithmetic, entry by entry, and for sums and maxima of entries: products of matrices, sorts, scatters and
-    callbacks cannot be compiled so. Arguments are PyTrees of arrays, of floats or booleans. If they are large, or not
-    stored entry by entry, it is `function` itself, and what it calls may be one kernel. It is also `function` itself
-    outside of `own_program`: XLA ends the process where it cannot compile such a kernel, so users' transformations
-    have none.
+    callbacks cannot be compiled so. Arguments are PyTrees of arrays, of floats, booleans, or places of entries
+    (integers up to 2^24, which a float holds). If they are large, or not stored entry by entry, it is `function`
+    itself, and what it calls may be one kernel. It is also `function` itself outside of `own_program`: XLA ends the
+    process where it cannot compile such a kernel, so users' transformations have none.
 
     >>> with own_program():
     ...     one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
@@ -130,7 +130,8 @@ def one_kernel(function: Callable) -> Callable:
         if tree.in_one_kernel.get() or not _is_own.get() or not _is_small(given) or not _has_one_cpu():
             return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
-        packed = jnp.concatenate([jnp.ravel(leaf).astype(tree.dtype(leaves)) for leaf in leaves])
+        wide = tree.dtype((leaves, np.float32(0)))
+        packed = jnp.concatenate([jnp.ravel(leaf).astype(wide) for leaf in leaves])
         return marked(packed, structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
 
     return call

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+_PARTS = 16  # of a vector whose smallest entry is looked for
+
 in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
 """Whether a function of `compiling.one_kernel` is traced: there, products of matrices cannot be compiled."""
 
@@ -111,6 +113,31 @@ def dots(x, others):
     if in_one_kernel.get() or not (isinstance(x, jax.Array) and x.ndim == 1):
         return [dot(x, y) for y in others]
     return list(jnp.matmul(jnp.stack(others), x, precision="highest"))
+
+
+def smallest(x):
+    """The smallest entry of a vector. CPUs compare entries of several parts at a time, but those of one by one."""
+    if in_one_kernel.get() or x.size <= _PARTS:
+        return x.min()
+    part = -(-x.size // _PARTS)
+    starts = [*range(0, x.size - part, part), x.size - part]
+    return functools.reduce(jnp.minimum, [x[start : start + part] for start in starts]).min()
+
+
+def argmin(x):
+    """The place of the first smallest entry of a vector; of any, if one is not a number."""
+    if in_one_kernel.get() or x.size <= _PARTS or jax.default_backend() != "cpu":
+        return jnp.argmin(x)
+    places = jnp.where(x == smallest(x), jnp.arange(x.size), x.size - 1)
+    return smallest(places)
+
+
+def put(stack, place, value):
+    """The stack with `value` in a place of its leading axis."""
+    if not in_one_kernel.get():
+        return stack.at[place].set(value)
+    here = jnp.arange(len(stack)) == place
+    return jnp.where(here.reshape(-1, *[1] * (stack.ndim - 1)), value, stack)  # no scatter
 
 
 def _map(of_arrays, of_elements, *trees):

@@ -61,6 +61,9 @@ class AbstractDomain(eqx.Module):
     axes: ClassVar[int | None] = None
     """How many of the first entries stand for all: symmetries of X carry every other entry to one of them."""
 
+    arithmetic: ClassVar[bool] = False
+    """Whether `core.compiling.one_kernel` can compile all that learners ask of it. Subclasses say so themselves."""
+
     facts: ClassVar[DomainFacts]
     """What the catalogue says of it."""
 
@@ -219,7 +222,6 @@ def _support_jvp(primals, tangents):
     return vertex.dot(direction), tangent
 
 
-@eqx.filter_jit  # for its loop, JAX would compile a new program in every call
 def _widest(domain):
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
     splits = np.cumsum([math.prod(shape) for shape in shapes])[:-1]

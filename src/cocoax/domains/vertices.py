@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..core.tree import with_leading_axes
+from ..core.tree import in_one_kernel, with_leading_axes
 from .base import AbstractVertex, Point
 
 _FEW = 16  # terms of a sum that are written one by one
@@ -33,7 +33,10 @@ class OneHot(AbstractVertex):
     shape: tuple[int, ...] = eqx.field(static=True)
 
     def dense(self):
-        return self.mix(jnp.zeros(self.shape, self.value.dtype), 1.0)
+        if not in_one_kernel.get():
+            return self.mix(jnp.zeros(self.shape, self.value.dtype), 1.0)
+        here = jnp.arange(math.prod(self.shape), dtype=self.index.dtype) == self.index
+        return jnp.where(here, self.value, 0).reshape(self.shape)  # no scatter
 
     def dot(self, x):
         return x.reshape(-1)[self.index] * self.value

@@ -18,15 +18,15 @@ from ..errors import LearnerError
 from ..primal.base import cost
 from ..primal.distance_bound import DistanceBound, DistanceBoundState, interval_widths
 from ..primal.slow_start import SlowStart, SlowStartState, widths
-from ..primal.tracking import Tracker
+from ..primal.tracking import Tracker, kernel_on
 from ..problem.poles import may_have_poles
-from .auto_arithmetic import advanced, clipped, directed, mixed, stepped, stepped_on_box
+from .auto_arithmetic import advanced, aimed, mixed, stepped, stepped_on_box
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .entropic import Entropic
 from .overshoot import Overshoot
 from .replays import Replays, shapes
-from .units import Clipped, Units
+from .units import Units
 
 _ATOMS = 8
 _INSIDE = 1e-3  # how far from a pole to stay, over the root of the round
@@ -159,13 +159,14 @@ class TrackedPI2(AbstractLearner):
         replays = state.replays
         gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
         poles = may_have_poles(problem, played, round)
-        of_loss, of_constraints, caps = _clipped(domain, gradients, keep * state.caps, poles)
-        units, on_box = state.units.with_loss(domain, of_loss, keep), isinstance(state.step, DistanceBoundState)
+        caps = keep * state.caps
+        gradients = _without_infinities(gradients, caps) if poles else gradients
+        on_box = isinstance(state.step, DistanceBoundState)
         far = state.step.far if on_box else None
-        given, control, changed, direction = directed(
-            self.dual, state.control, units, of_loss, of_constraints, far, values, caps, keep
+        given, control, units, direction, of_constraints, caps = kernel_on(domain, aimed)(
+            domain, self.dual, state.control, state.units, gradients, far, values, caps, keep
         )
-        weights, units = given.weights, eqx.combine(changed, units)
+        weights = given.weights
 
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
         if on_box:
@@ -178,22 +179,20 @@ class TrackedPI2(AbstractLearner):
             around = tracker.point, size, given, keep, units.rounds
             step, changed = stepped(self.step_rule, state.step, state.overshoot, direction, bent, *around)
         distances = eqx.combine(changed, state.step)
-        followed = tracker.follow(domain, step.update, given.slack)
+        followed = tracker.follow(domain, step.update, given.slack, distances.start)
         if self.lmos > 1:
             nothing = tree.zeros_like(step.update)
-            followed = jax.lax.fori_loop(
-                0, self.lmos - 1, lambda _, followed: followed.follow(domain, nothing, given.slack), followed
-            )
+            around = domain, nothing, given.slack, distances.start
+            followed = jax.lax.fori_loop(0, self.lmos - 1, lambda _, followed: followed.follow(*around), followed)
 
         costs = tree.scale(given.boost, direction)
-        averaged, entropic, changed, aim = mixed(
-            state.averaged, state.entropic, units, of_constraints, tracker.point, followed.point, costs, keep
+        moved = tracker.point, followed.point
+        averaged, entropic, changed, aim = kernel_on(domain, mixed)(
+            domain, state.averaged, state.entropic, units, of_constraints, *moved, costs, keep
         )
         units = eqx.combine(changed, units)
-        followed = followed.centred(domain, distances.start)
         chosen = state.chosen
         if chosen is not None:
-            aim = aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
             chosen = aim = _inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
             if problem.has_movement:
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, step.rate)
@@ -234,15 +233,9 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _clipped(domain, gradients, caps, poles: bool) -> tuple[Clipped, Clipped, Float[Array, " k"]]:
-    """The tangents of the gradients of f and of all g, with factors that make none longer than the longest before, and
-    how long the next ones may be: at most twice as long."""
-    if poles:
-        longest = jnp.where(caps > 0, caps, 1)
-        gradients = _finite(gradients[0], longest[0]), jax.vmap(_finite)(gradients[1], longest[1:])
-    of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
-    lengths, factors, caps = clipped(of_loss, of_constraints, caps)
-    return Clipped(of_loss, lengths[0], factors[0]), Clipped(of_constraints, lengths[1:], factors[1:]), caps
+def _without_infinities(gradients: tuple[Point, Point], caps: Float[Array, " k"]) -> tuple[Point, Point]:
+    longest = jnp.where(caps > 0, caps, 1)
+    return _finite(gradients[0], longest[0]), jax.vmap(_finite)(gradients[1], longest[1:])
 
 
 def _finite(gradient: Point, cap) -> Point:

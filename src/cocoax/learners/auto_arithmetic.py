@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 from ..core import tree
 from ..core.compiling import one_kernel
 from ..core.tree import ratio
-from ..domains.base import Point
+from ..domains.base import AbstractDomain, Point
 from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..primal.distance_bound import DistanceBound, DistanceBoundState
@@ -49,6 +49,31 @@ class Weighed(NamedTuple):
     wakes: Bool[Array, ""]  # whether the loss has just got its first gradient
 
 
+class Aimed(NamedTuple):
+    """Where to go."""
+
+    given: Weighed
+    control: RobustControl
+    units: Units
+    direction: Point  # h
+    of_constraints: Clipped
+    caps: Float[Array, " k"]
+
+
+def aimed(
+    domain: AbstractDomain, dual: RobustPI, control: RobustControl, units: Units, gradients, far, values, caps, keep
+) -> Aimed:
+    """The direction h, from the gradients of f and of all g. On boxes, `far` has the distances of the coordinates."""
+    of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
+    lengths, factors, caps = clipped(of_loss, of_constraints, caps)
+    of_loss = Clipped(of_loss, lengths[0], factors[0])
+    of_constraints = Clipped(of_constraints, lengths[1:], factors[1:])
+    units = units.with_loss(domain, of_loss, keep)
+    parts = dual, control, units, of_loss, of_constraints, far, values, caps, keep
+    given, control, changed, direction = directed(*parts)
+    return Aimed(given, control, eqx.combine(changed, units), direction, of_constraints, caps)
+
+
 @one_kernel
 def directed(
     dual: RobustPI,
@@ -61,7 +86,7 @@ def directed(
     caps,
     keep,
 ) -> tuple[Weighed, RobustControl, Units, Point]:
-    """The weights of loss and constraints, and h. On boxes, `far` has the distances of the coordinates."""
+    """The weights of loss and constraints, and h."""
     units, squares = units.with_constraints(of_constraints, far, keep)
     lengths, factors = of_constraints.length, of_constraints.factor
     given, control, numbers = _weighed(dual, control, units.numbers, squares, lengths, factors, values, caps, keep)
@@ -162,8 +187,14 @@ def _begun_anew(overshoot: Overshoot, wakes) -> Overshoot:
     return Overshoot(jnp.where(wakes, 0, overshoot.curvature))
 
 
+def mixed(domain: AbstractDomain, *parts) -> tuple[Averaged | None, Entropic | None, Units, Point]:
+    """`_mixed`, in the domain."""
+    *others, aim = _mixed(*parts)
+    return *others, aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
+
+
 @one_kernel
-def mixed(
+def _mixed(
     averaged: Averaged | None, entropic: Entropic | None, units: Units, of_constraints: Clipped, old, new, costs, keep
 ) -> tuple[Averaged | None, Entropic | None, Units, Point]:
     """What is played after a move of the tracker's point from `old` to `new`, in a round with these costs."""

@@ -25,8 +25,8 @@ class Entropic(eqx.Module):
         return share * point + (1 - share) * self.total * self.coordinates.shares
 
     def observe(self, point: Float[Array, " d"], gradient: Float[Array, " d"], keep) -> "Entropic":
-        least = gradient.min()
-        span = gradient.max() - least
+        least = tree.smallest(gradient)
+        span = -tree.smallest(-gradient) - least
         cost = self.total * (least + tree.dot(self.coordinates.shares, gradient - least))
         coordinates = self.coordinates.observe(gradient, span, keep)
         return Entropic(

@@ -33,15 +33,20 @@ class Hedge(eqx.Module):
 
     def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
-        shares, rate, least = self.shares, _rate(self.gap, costs.size), costs.min()
-        above, lowest = costs - least, self.sums.min()
-        logs = self.prior - rate * (self.sums - lowest)  # not those of the shares, which may round to 0
-        top = rate * (lowest + least - (self.sums + costs).min())  # about the largest of those below
-        after = jnp.log(jnp.exp(logs - rate * above - top).sum()) + top
-        mixed = ratio(jnp.log(jnp.exp(logs).sum()) - after, rate)
+        shares, rate = self.shares, _rate(self.gap, costs.size)
+        least, lowest = tree.smallest(costs), tree.smallest(self.sums)
+        above, before = costs - least, self.sums - lowest
+        shift = tree.smallest(before + costs)  # so that no total below is 0
+
+        def log_total(now):  # not of the shares, which may round to 0
+            return jnp.log(jnp.exp(self.prior - rate * (before + now * (costs - shift))).sum())
+
+        without, with_it = jax.vmap(log_total)(jnp.arange(2, dtype=costs.dtype))  # this round
+        mixed = shift - least + ratio(without - with_it, rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(tree.dot(shares, above) - mixed, 0), 0.5 * span)
         sums = keep * self.sums + costs
-        weights = jnp.exp(self.prior - _rate(gap, sums.size) * (sums - sums.min()))  # the largest is at least d^-3
+        away = sums - tree.smallest(sums)
+        weights = jnp.exp(self.prior - _rate(gap, sums.size) * away)  # the largest is at least d^-3
         return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
 
     def stepped(self, costs: Float[Array, " d"], rate) -> "Hedge":
@@ -74,4 +79,4 @@ class Pair(eqx.Module):
 
 
 def _rate(gap, d: int):
-    return ratio(jnp.full_like(gap, math.log(d)), gap)
+    return math.log(d) / jnp.where(gap != 0, gap, jnp.inf)
