@@ -32,13 +32,14 @@ def lap():
     return spent
 import cocoax as cx
 import jax
-from cocoax.core.compiling import quick_options
+from cocoax.core.compiling import own_program, quick_options
 spent = {"import": lap()}
 instance = cx.problems.matrix_completion(jax.random.key(0))
 rounds = jax.block_until_ready(instance.rounds(100, jax.random.key(1)))
 spent["problem and rounds"] = lap()
 play = jax.jit(lambda problem, rounds, key: cx.play(problem, cx.learners.Auto(), rounds, key=key).loss)
-traced = play.trace(instance.problem, rounds, jax.random.key(2))
+with own_program():
+    traced = play.trace(instance.problem, rounds, jax.random.key(2))
 spent["trace"] = lap()
 lowered = traced.lower()
 spent["lower"] = lap()
