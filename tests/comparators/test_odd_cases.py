@@ -104,6 +104,13 @@ def test_kinks_that_all_meet_at_the_start():
     assert best.value <= 1e-6 and -1e-6 <= best.lower_bound <= 1e-12
 
 
+def test_a_limit_that_is_broken_by_rounding_only_is_met():
+    """A set of one point, where 3 * 0.1 - 0.3 is 5.6e-17: neither a violation nor a proof that there must be one."""
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(1, 0.1), linear, lambda x, r: 3 * x[0] - 0.3)
+    best = hindsight(problem, np.ones((3, 1)), seconds=20.0)
+    np.testing.assert_allclose([best.value, best.lower_bound], 0.3, rtol=1e-12)
+
+
 def test_a_single_feasible_point_is_found():
     """The half-space touches the ball: no multiplier closes the gap quickly, no point lies inside."""
     normal = np.ones(8) / 8**0.5

@@ -351,9 +351,7 @@ import functools, sys
 import jax
 jax.config.update("jax_enable_x64", True)
 import cocoax as cx
-from cocoax.domains import Counted, Flow, Transport
-from cocoax.lab import Study, statistics
-from cocoax.lab.run import batch
+from cocoax.lab import Study
 learners = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG()), "DPP": cx.learners.DPP()}
 problem = functools.partial(cx.problems.simplex, n=4)
 study = Study({"simplex": problem}, learners, [5, 6, 7, 8, 20], range(3), out=sys.argv[1])

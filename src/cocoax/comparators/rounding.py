@@ -18,10 +18,14 @@ _UNIT = 2.0**-53
 _FEW = 8  # other operations
 
 
+def roundings(objective, point) -> float:
+    """The largest error of a sum over rounds and entries, as a part of the sizes of what is added."""
+    return (1 / objective.unit + len(point) + _FEW) * _UNIT
+
+
 def rounding(objective, oracle, point, values: float, slopes) -> float:
     """Of a bound on numbers of this total size at the point, whose slopes have these sizes E there."""
-    roundings = 1 / objective.unit + len(point) + _FEW
-    return float(roundings * _UNIT * (values + slopes @ np.abs(point) + _most(oracle, slopes)))
+    return float(roundings(objective, point) * (values + slopes @ np.abs(point) + _most(oracle, slopes)))
 
 
 def _most(oracle, slopes):

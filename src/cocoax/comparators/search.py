@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .rounding import rounding
+from .rounding import rounding, roundings
 
 _FEW = 10  # constraints, for each of which an LMO is asked
 
@@ -34,7 +34,7 @@ class Search:
         self.done = False
         start = oracle.centre if start is None else start
         self.first = self.best = self.latest = objective.measure(start, self.multiplier)
-        scale = np.abs(self.first.constraint) + self._rises(start)
+        scale = np.maximum(np.abs(self.first.constraint) + self._rises(start), self._rounded(start) / tol)
         self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.best_violation = np.inf
         self.inner = self.first  # the point that is deepest inside the constraints
@@ -48,6 +48,11 @@ class Search:
         if len(jacobian) > _FEW:
             return np.linalg.norm(jacobian, axis=1) * self.oracle.diameter
         return np.array([max(float(row @ (self.oracle.lmo(-row) - start)), 0.0) for row in jacobian])
+
+    def _rounded(self, start):
+        """What may be rounding of the constraints at the start: so much breaks none of them."""
+        sizes = np.abs(self.first.constraint) + np.abs(self.objective.whole_jacobian(start)) @ np.abs(start)
+        return roundings(self.objective, start) * sizes
 
     @property
     def precision(self):

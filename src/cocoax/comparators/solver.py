@@ -22,6 +22,7 @@ _BUNDLE_STEPS = 1000
 _MOST_CUTS = 120
 _MOST_CALLS = 50_000  # of the LMO
 _SUFFICIENT = 0.1
+_STEEPEST = 1e30  # curvature beyond which a step changes nothing but by rounding
 
 
 class Solver:
@@ -74,6 +75,7 @@ class Solver:
         gap = min(self.search.best.loss - self.search.lower, abs(self.search.latest.loss - self.search.lower))
         accuracy = 1e-4 * max(gap, self.search.precision)
         while True:
+            self.search.check()
             step = self.proximal.step(c, L, y, loss, self._rows(y), self.penalty, accuracy, guess)
             if step.excess <= 1e-9 * self.oracle.diameter or step.row_weights.sum() < 0.9 * self.penalty:
                 return step
@@ -124,7 +126,7 @@ class Solver:
                 d = new.point - y.point
                 rise = value(new) - phi - slope @ d
                 rounding = 1e-13 * max(abs(phi), abs(slope @ d))
-                if rise <= 0.5 * L * (d @ d) + rounding:
+                if rise <= 0.5 * L * (d @ d) + rounding or L > _STEEPEST:
                     break
                 L *= 2.0
             guess = step.row_weights

@@ -222,6 +222,7 @@ def _support_jvp(primals, tangents):
     return vertex.dot(direction), tangent
 
 
+@eqx.filter_jit  # for its loop, JAX would compile a new program in every call
 def _widest(domain):
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
     splits = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
