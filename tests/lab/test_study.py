@@ -362,7 +362,8 @@ study.table().write_parquet(sys.argv[2])
 
 def start(tmp_path, out, table):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT))
+    if not script.exists():  # another process may be about to read it
+        script.write_text(textwrap.dedent(SCRIPT))
     return subprocess.Popen([sys.executable, script, tmp_path / out, tmp_path / table])
 
 
