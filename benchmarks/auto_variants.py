@@ -17,7 +17,7 @@ import numpy as np
 
 import cocoax as cx
 from cocoax.core import tree
-from cocoax.dual import RobustPI
+from cocoax.dual.robust_pi import _NORMAL, RobustPI
 from cocoax.lab.arena.problems import ARENA
 from cocoax.learners.base import first_decision
 from cocoax.primal.hedge import Hedge
@@ -34,8 +34,13 @@ class OtherDebts(RobustPI):
         super().__init__()
         self.rule = rule
 
-    def tolerated(self, state, unit):
-        return self.rule(tree.ratio(state.integral, unit))
+    def control(self, state, values, unit):
+        """Deviations that are a debt here, and would not be one in RobustPI, are added to the sum that it sees."""
+        _, usual = super().control(state, values, unit)
+        tolerated = self.rule(tree.ratio(state.integral, unit))
+        owed = state.owed + (1 - tolerated) * _NORMAL * usual.noise * jnp.sqrt(usual.seen)
+        weights, new = super().control(eqx.tree_at(lambda state: state.owed, state, owed), values, unit)
+        return weights, eqx.tree_at(lambda state: state.owed, new, usual.owed)
 
 
 def binding(worth):

@@ -76,7 +76,7 @@ class RobustPI(AbstractController):
         noise = _mean(state.noise, state.rounds, off, at_work & (off > 0))
 
         owed = keep * state.owed + values
-        surely = jnp.maximum(owed - self.tolerated(state, unit) * _NORMAL * noise * jnp.sqrt(seen), 0)
+        surely = jnp.maximum(owed - _NORMAL * noise * jnp.sqrt(seen), 0)
         debt = jnp.minimum(surely / jnp.maximum(rounds, 1), most)
         repaying = clipped + debt * ratio(unit, jnp.maximum(unit, state.integral))
         rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), most)
@@ -84,10 +84,6 @@ class RobustPI(AbstractController):
         integral = jnp.maximum(state.integral + rate * repaying, 0)
         weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
         return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise)
-
-    def tolerated(self, state: RobustControl, unit: Any) -> Any:
-        """How many standard deviations of noise in the sum of g are no debt."""
-        return 1.0
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
