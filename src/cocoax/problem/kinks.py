@@ -16,6 +16,8 @@ _CALLS = ("jit", "pjit", "custom_jvp_call", "closed_call")
 _OTHER = ("exp", "log", "log1p", "exp2", "logistic", "pow", "while", "scan", "cond")
 _ORDER = ("sort", "argmax", "argmin", "reduce_max", "reduce_min", "cummax", "cummin", "top_k")
 _CASES = ("clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond", *_ORDER)
+_WHOLE = ("scan", "remat2", "checkpoint", "custom_vjp_call")  # calls that are never inlined
+_IN_THEM = ("abs", "max", "min", "select_n", "eq", "ne", "lt", "le", "gt", "ge", *_CASES)
 
 
 def replace_kinks(function: Callable, rule: Callable, x, *rest):
@@ -24,7 +26,7 @@ def replace_kinks(function: Callable, rule: Callable, x, *rest):
 
 
 def has_other_kinks(function: Callable, x, *rest) -> bool:
-    """Whether x chooses between cases otherwise than by |z|, max and min, as in `where(x > 0, x, 0)`.
+    """Whether x chooses between cases otherwise than by |z|, max and min, as in `where(x > 0, x, 0)` or `(x > 0) * x`.
 
     What is left of a convex function without its |z| need not be convex then. Roots are not looked at.
     """
@@ -87,10 +89,10 @@ def _replaced(equation, arguments, rule):
 
 def _chooses(equation, depends) -> bool:
     """Whether an equation's result has kinks or jumps where those of its arguments change."""
-    name = equation.primitive.name
-    if name == "scan":
-        return _uses(equation.params["jaxpr"].jaxpr, ("abs", "max", "min", "select_n", *_CASES))
-    return name in _CASES or (name == "select_n" and depends[0])
+    if equation.primitive.name in _WHOLE:
+        return _uses([equation], _IN_THEM)
+    chosen = (each.aval for each, depend in zip(equation.invars, depends) if depend)
+    return equation.primitive.name in _CASES or any(not jnp.issubdtype(one.dtype, jnp.inexact) for one in chosen)
 
 
 def _inlined(equation):
@@ -98,14 +100,14 @@ def _inlined(equation):
     inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
     if equation.primitive.name not in _CALLS or inner is None or not hasattr(inner, "consts"):
         return None
-    smooth = equation.primitive.name == "custom_jvp_call" and _uses(inner.jaxpr, _OTHER)
+    smooth = equation.primitive.name == "custom_jvp_call" and _uses(inner.jaxpr.eqns, _OTHER)
     return None if smooth else inner
 
 
-def _uses(jaxpr, names):
-    for equation in jaxpr.eqns:
+def _uses(equations, names):
+    for equation in equations:
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         inner = getattr(inner, "jaxpr", inner)
-        if equation.primitive.name in names or (hasattr(inner, "eqns") and _uses(inner, names)):
+        if equation.primitive.name in names or (hasattr(inner, "eqns") and _uses(inner.eqns, names)):
             return True
     return False
