@@ -34,6 +34,7 @@ READY = {
 def test_stated_constants_hold_at_vertices_and_between(name):
     instance = READY[name]()
     assert {one.norm for one in instance.problem.regularity} == {2, jnp.inf}
+    assert all(one.smoothness is not None for one in instance.problem.regularity)
     check_stated_constants(instance, KEY)
 
 

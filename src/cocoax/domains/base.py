@@ -62,7 +62,8 @@ class AbstractDomain(eqx.Module):
     """How many of the first entries stand for all: symmetries of X carry every other entry to one of them."""
 
     arithmetic: ClassVar[bool] = False
-    """Whether `core.compiling.one_kernel` can compile all that learners ask of it. Subclasses say so themselves."""
+    """Whether `core.compiling.one_kernel` can compile all that learners ask of it; if it cannot, XLA ends the process.
+    It is not inherited: subclasses say so themselves."""
 
     facts: ClassVar[DomainFacts]
     """What the catalogue says of it."""

@@ -59,7 +59,7 @@ def check_learner(
     _check_float32_without_constraints(games)
 
 
-def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> "Games":
+def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> Games:
     """The promises that one compiled game shows: feasible, repeatable, blind to the future, compiled once."""
     check.instance(learner, AbstractLearner, AssertionError, "check_learner needs one of cocoax.learners")
     try:
