@@ -310,6 +310,16 @@ def test_made_up_names_do_not_fill_the_memory():
     tools.asked(play, most_campaigns=3)
 
 
+def test_campaigns_that_are_open_go_on_under_a_smaller_limit():
+    async def play(client):
+        assert (await client.post("/decide", names=["a", "b"])).status_code == 200
+        assert "end some" in sentence(await client.post("/decide", name="c"), 409)
+
+    with tools.fleet() as it:
+        it.decide(["a", "b"])
+        tools.asked(play, it, most_campaigns=1)
+
+
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_fuzzed_requests_get_right_statuses_and_touch_nobody(known, count):
     draw = random.Random(0)

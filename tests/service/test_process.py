@@ -160,6 +160,17 @@ def test_what_a_user_can_mend_is_one_sentence(run, tmp_path, monkeypatch):
     assert 'pip install "cocoax[serve]"' in run(file)
 
 
+def test_every_limit_of_the_command_reaches_the_service(monkeypatch):
+    found = {}
+    monkeypatch.setattr("cocoax.service.run.serve", lambda *_, **limits: found.update(limits))
+    limits = ["--body", "1", "--queue", "2", "--campaigns", "3", "--rate", "4", "--log-all"]
+    monkeypatch.setattr(sys, "argv", ["cocoax", "serve", "served.py", *limits])
+    with pytest.raises(SystemExit):
+        cli.main()
+    given = {"largest_body": 1, "longest_queue": 2, "most_campaigns": 3, "rate": 4.0, "log_all": True}
+    assert found == given
+
+
 def test_tokens_come_from_the_environment_too():
     tokens = access.tokens_from(None, {"COCOAX_TOKEN_READ": "r" * 16, "PATH": os.defpath})
     tokens.check("read", b"Bearer " + b"r" * 16)

@@ -183,7 +183,7 @@ class Batcher:
 
     def _check_room(self, names: list):
         """Raise if too many campaigns would begin: names that somebody makes up would fill the memory."""
-        room = self._most_campaigns - len(self.fleet)
+        room = max(self._most_campaigns - len(self.fleet), 0)
         if len(names) > room and len({name for name in names if name not in self.fleet}) > room:
             most = self._most_campaigns
             raise Refused(409, f"there may be {most:,} campaigns; end some, or start it with a larger --campaigns")

@@ -20,8 +20,9 @@ class Protocol(HttpToolsProtocol):
 
     _reading: Any = None  # the timers
     _writing: Any = None
-    _in_message = _in_head = _is_new = False  # of the request that is read: whether it began in the last piece
-    _beside = _of_body = 0
+    _in_message = _in_head = False  # of a request, which is not whole yet
+    _is_new = False  # whether it began in the last piece
+    _beside = _of_body = 0  # bytes: of the request since then, and of its body in the last piece
 
     def connection_made(self, transport):
         transport.set_write_buffer_limits(high=0)  # so that `pause_writing` is called whenever something waits
