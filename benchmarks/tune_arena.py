@@ -45,7 +45,11 @@ def main(arguments):
     tasks = dear + [(name, tuple(FAMILIES)) for name in names if name not in COARSE]
     found = {}
     with clusters.started(arguments.workers, arguments.cluster) as client:
-        pool, waiting = pool_of(client()), iter(tasks)
+        pool, waiting = pool_of(dask := client()), iter(tasks)
+        if dask is not None:
+            import cloudpickle
+
+            cloudpickle.register_pickle_by_value(sys.modules["benchmarks"])  # workers elsewhere have cocoax alone
         for (name, _), future in completed(pool, lambda: next(waiting, None), lambda task: pool.call(tune, *task)):
             results, report = future.result()
             print("\n".join(report), flush=True)
