@@ -204,3 +204,24 @@ def test_variants_of_auto_are_compared_with_it(module, monkeypatch):
     assert [line[0] for line in (first, last)] == [f"| two items, from nothing, T = {n}" for n in (5, 30)]
     assert len(first) == len(last) == 2 + len(chosen)
     assert last[2 + chosen.index("start")].startswith("9 (")  # 0.3 of an item is not bought, 30 times
+
+
+@pytest.mark.slow
+def test_a_cold_comparator_is_the_one_of_this_process_within_its_time(module):
+    comparators, case = module("benchmarks.sections.comparators"), "l1 logistic"
+    (row,) = comparators.cold(case)
+    best = comparators.call(*comparators.CASES[case](), 1e-4)
+    assert 0 < row["median"] <= row["target"]["bound"]
+    value = float(row["note"].rpartition(" ")[2])
+    assert float(best.lower_bound) <= value <= float(best.value) * (1 + 1e-4)
+
+
+@pytest.mark.slow
+def test_steps_to_a_first_result_add_up(module, tmp_path):
+    first = module("benchmarks.auto_first")
+    for source in (ROOT / "src", first.extracted("HEAD", str(tmp_path))):
+        spent = first.fresh(source)
+        assert list(spent) == ["start and import", "problem", "rounds", "game", "in all"]
+        *steps, whole = np.array(list(spent.values()))
+        assert np.min(steps) > 0
+        np.testing.assert_allclose(np.sum(steps, axis=0), whole)

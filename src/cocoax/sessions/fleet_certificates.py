@@ -13,7 +13,7 @@ from ..errors import SessionError
 from ..learners.certified import Certified
 from .campaigns import Campaigns
 
-_PART = 1024  # campaigns in one compiled call
+FEW, _PART = 32, 1024  # campaigns in one compiled call: a few need a program of their own
 
 
 def certificate_of(campaigns: Campaigns, row: int, lmos: int) -> Certificate:
@@ -31,7 +31,7 @@ def bounds_of(campaigns: Campaigns, rows: np.ndarray) -> np.ndarray:
     bounds = np.empty(len(rows))
     for at in range(0, len(rows), _PART):
         part = rows[at : at + _PART]
-        padded = np.resize(part, _PART if len(rows) > 32 else 32)
+        padded = np.resize(part, _PART if len(rows) > FEW else FEW)
         found = _bounds(campaigns.problem.domain, _minorants(campaigns, padded))
         bounds[at : at + _PART] = np.asarray(found)[: len(part)]
     return bounds

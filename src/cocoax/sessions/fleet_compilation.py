@@ -7,10 +7,8 @@ import numpy as np
 
 from . import blame
 from .campaigns import Campaigns
-from .fleet_certificates import bounds_of, certificate_of, is_certified
+from .fleet_certificates import FEW, bounds_of, certificate_of, is_certified
 from .rows import SIZES, Picked
-
-_MANY = 33  # campaigns whose bounds are computed in large parts
 
 
 def compile_calls(campaigns: Campaigns, like: Any):
@@ -25,7 +23,7 @@ def _compile(campaigns: Campaigns, like: Any):
         one = campaigns.fork()
         one.columns = {"words": _first(campaigns, 1)}
         certificate_of(one, 0, lmos=1)
-        for count in (1, _MANY):
+        for count in (1, FEW + 1):
             bounds_of(one, np.zeros(count, np.int64))
 
 
