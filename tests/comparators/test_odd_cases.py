@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from fractions import Fraction
 
 import jax.numpy as jnp
 import numpy as np
@@ -82,6 +83,19 @@ def test_large_gradients_that_cancel_over_rounds_count_in_full():
         best = hindsight(problem, {"cost": cost, "sign": signs})
     exact = -np.abs(cost.sum(0)).sum()
     assert 1e-6 < best.gap < 1e-2 and best.lower_bound <= exact <= best.value + 1e-6
+
+
+def test_thin_sets_that_lie_askew_are_not_called_not_convex():
+    """Gradients of 1e8 cancel over rounds. At points a million times as far as the start, so much more is rounding."""
+    image = cx.domains.LinearImage(cx.domains.L1Ball(2, 1.0), jnp.array([[1e6, 1.0], [-1e6, 1.0]]))
+    problem, signs = cx.Problem(image, linear), np.where(np.arange(40) < 20, 1e8, -1e8)[:, None]
+    for seed in (1, 3):
+        rounds = signs + np.random.default_rng(seed).uniform(-1e-7, 1e-7, (40, 2))
+        total = [float(sum(map(Fraction, entries))) for entries in rounds.T]
+        exact = -max(1e6 * abs(total[0] - total[1]), abs(total[0] + total[1]))
+        with pytest.warns(UserWarning, match="of which rounding may be"):
+            best = hindsight(problem, rounds)
+        assert best.lower_bound <= exact and best.value <= exact + best.gap
 
 
 def test_limits_said_often_and_in_other_units_are_one_limit():

@@ -176,7 +176,7 @@ def _rounding(search, x, loss, constraint):
     if expected:
         values = values + multiplier @ np.abs(search.best.constraint)
         slopes = slopes + multiplier @ np.abs(objective.whole_jacobian(point))
-    return squares, rounding(objective, search.oracle, point, values, slopes)
+    return squares, rounding(objective, search.oracle, (point, *search.proof), values, slopes)
 
 
 def _check_convexity(objective, oracle, multiplier, bound):

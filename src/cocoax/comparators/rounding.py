@@ -9,7 +9,8 @@ $(T + d + 8)\,2^{-53}\left(\frac1T\sum_t|h_t(x)| + \langle E, |x|\rangle + \max_
 \qquad E = \frac1T\sum_t|\nabla h_t(x)|$
 
 entry by entry, where $|h|$ stands for $|f| + \langle\lambda, |g|\rangle$. This supposes that the functions lose no more
-digits than a scalar product does: what cancels within them is not seen from outside.
+digits than a scalar product does: what cancels within them is not seen from outside. $|h|$ and E are those at the best
+point: where the bound was found elsewhere, and gradients differ, they are close to what is meant.
 """
 
 import numpy as np
@@ -23,12 +24,15 @@ def roundings(objective, point) -> float:
     return (1 / objective.unit + len(point) + _FEW) * _UNIT
 
 
-def rounding(objective, oracle, point, values: float, slopes) -> float:
-    """Of a bound on numbers of this total size at the point, whose slopes have these sizes E there."""
-    return float(roundings(objective, point) * (values + slopes @ np.abs(point) + _most(oracle, slopes)))
+def rounding(objective, oracle, points, values: float, slopes) -> float:
+    """Of a bound that was computed from these points, on numbers of this total size at the first of them, whose slopes
+    have these sizes E there."""
+    here = max(slopes @ np.abs(point) for point in points)
+    return float(roundings(objective, points[0]) * (values + here + max(here, _most(oracle, slopes))))
 
 
 def _most(oracle, slopes):
-    """The largest <E, |v|>, of sets that are symmetric or lie in the orthant; of boxes, it is not above this."""
+    """The largest <E, |v|>, of sets that are symmetric in every entry or lie in the orthant; of boxes, it is not above
+    this. Of others, such as thin sets that lie askew, it may be."""
     ends = [oracle.lmo(way) for way in (slopes, -slopes)]
     return slopes @ np.sum(np.abs(ends), axis=0)

@@ -30,6 +30,7 @@ class Search:
     def __init__(self, objective, oracle, tol, clock, start=None, guess=None):
         self.objective, self.oracle, self.tol, self.clock = objective, oracle, tol, clock
         self.lower, self.multiplier = -np.inf, np.zeros(objective.count)
+        self.proof: tuple[np.ndarray, ...] = ()  # the points that `lower` was computed from
         self.guess = self.multiplier if guess is None or guess.shape != self.multiplier.shape else guess
         self.done = False
         start = oracle.centre if start is None else start
@@ -86,7 +87,7 @@ class Search:
         """A lower bound by this linearisation, of F or of a convex function that is nowhere above F; and its vertex."""
         vertex = self.oracle.lmo(at.slope)
         bound = at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex)
-        self.raise_lower(bound, multiplier)
+        self.raise_lower(bound, multiplier, at.point, vertex)
         return bound, vertex
 
     def settle(self):
@@ -96,9 +97,10 @@ class Search:
             return
         clean = np.where(spare, 0.0, self.multiplier)
         at = self.objective.measure(self.best.point, clean)
-        bound = at.loss + clean @ at.constraint - at.slope @ (at.point - self.oracle.lmo(at.slope))
+        vertex = self.oracle.lmo(at.slope)
+        bound = at.loss + clean @ at.constraint - at.slope @ (at.point - vertex)
         if self.best.loss - bound <= self.precision:
-            self.lower, self.multiplier = bound, clean
+            self.lower, self.multiplier, self.proof = bound, clean, (at.point, vertex)
 
     def consider(self, at: Evaluation):
         """Whether this point is the best so far."""
@@ -140,15 +142,15 @@ class Search:
     def rounding(self, point, constraint, multiplier) -> float:
         """Of a bound on <multiplier, G> by its linearisation, and as much again for those who check it elsewhere."""
         slopes = multiplier @ np.abs(self.objective.whole_jacobian(point))
-        return 2 * rounding(self.objective, self.oracle, point, multiplier @ np.abs(constraint), slopes)
+        return 2 * rounding(self.objective, self.oracle, (point,), multiplier @ np.abs(constraint), slopes)
 
     def check(self):
         """Raise `OutOfTime` if it is."""
         self.clock.check(self._told)
 
-    def raise_lower(self, bound, multiplier):
+    def raise_lower(self, bound, multiplier, *points):
         if bound > self.lower:
-            self.lower, self.multiplier = bound, multiplier
+            self.lower, self.multiplier, self.proof = bound, multiplier, points
 
     def _charge(self, at: Evaluation):
         """What breaking the constraints saves, at the current multiplier."""

@@ -196,6 +196,8 @@ class Solver:
             self.search.raise_lower(
                 step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex),
                 weights,
+                step.point,
+                vertex,
             )
             new = self.objective.measure(step.point, zeros)
             self.search.judge(new, zeros)
