@@ -3,9 +3,9 @@
 python -m benchmarks.cluster [--batches 10000] [--workers 2]
 python -m benchmarks.cluster --reproduce [--workers 1 2 4 8] [--instances 30] [--larger 10] [-- OPTION ...]
 
-The first plays many batches of a learner that does nothing. A batch is one stored file, here of one game. All learners
-share one compiled program, so that the rest is the engine's. The memory of the coordinator, which writes the batches,
-is printed as it goes: it must not grow with them.
+The first plays many batches of learners that do nothing, with ten horizons each. A batch is one stored file, here of
+one game. All share one compiled program, so that the rest is the engine's. The memory of the coordinator, which writes
+the batches, is printed as it goes: it must not grow with them.
 
 The second is `cocoax reproduce` without anything in a cache, once for each number of workers, and again with so many
 times the instances. What follows `--` are further options of that command. It ends if two tables differ by a bit.
@@ -30,6 +30,8 @@ import cocoax as cx
 from cocoax.lab import Study
 from cocoax.lab.results.store import Store
 from cocoax.lab.run import cluster
+
+_HORIZONS = 10  # of each learner
 
 
 class Nothing(cx.learners.Stay):
@@ -59,10 +61,10 @@ def engine(batches: int, workers: int):
     """Print what the engine costs a batch."""
     Counted.stored = 0
     problems = {"simplex": functools.partial(cx.problems.simplex, n=2)}
-    learners = {f"nothing {i}": Nothing(jnp.asarray(float(i))) for i in range(batches)}
+    learners = {f"nothing {i}": Nothing(jnp.asarray(float(i))) for i in range(-(-batches // _HORIZONS))}
     with tempfile.TemporaryDirectory() as folder, cluster.started(workers, None) as started:
         client = started()
-        study = Study(problems, learners, [10], seeds=[0], out=folder)
+        study = Study(problems, learners, range(1, _HORIZONS + 1), seeds=[0], out=folder)
         study.store = Counted(Path(folder) / "store")
         here, there = [psutil.Process()], [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         before, began = (processor_seconds(here), processor_seconds(there)), time.perf_counter()

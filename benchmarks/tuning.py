@@ -117,9 +117,9 @@ class Tuner:
         made = [family.make(**point) for point in points]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *made)
         games = jax.tree.map(lambda *leaves: jnp.stack(leaves), *self.games[seeds])
-        horizon, capacity = jnp.asarray(self.horizon, jnp.int32), batch.capacity_of(self.horizon)
-        played = _play_all(stacked, *games, horizon, capacity=capacity)
-        outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, : self.horizon], played)
+        horizons, capacity = jnp.asarray([self.horizon], jnp.int32), batch.capacity_of(self.horizon)
+        played = _play_all(stacked, *games, horizons, capacity=capacity)
+        outcomes = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, 0, : self.horizon], played)
         game = Game.of(outcomes, self.games[0][0].names)  # (points, seeds, rounds)
         comparators = jax.tree.map(lambda *leaves: np.stack(leaves), *self.comparators[seeds])
         return np.where((game.bad_round < 0).all(1), game.score(comparators)[..., -1].mean(1), np.inf)

@@ -24,6 +24,7 @@ from cocoax import cli
 from cocoax.lab import Study
 from cocoax.lab.run import cluster as clusters
 from cocoax.lab.run import pools, workbench
+from cocoax.lab.run.cluster import DEVICE_LOCK
 
 LEARNERS = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG())}
 FREE = cx.Problem(cx.domains.ProbabilitySimplex(3), lambda x, r: r @ x)  # no constraint, and no constants for OCG
@@ -178,9 +179,9 @@ def test_workers_of_another_kind_are_refused(client, tmp_path, monkeypatch, what
 
 def test_workers_that_come_later_are_checked_by_their_tasks():
     with pytest.raises(cx.LabError, match=r"has JAX .*, but the study has 9\.9"):
-        workbench.work(workbench.settings() | {"JAX": "9.9"}, b"never read", "play", 8, {})
+        workbench.work(workbench.settings() | {"JAX": "9.9"}, b"never read", "play", {})
     with pytest.raises(cx.LabError, match="has device cpu, but the study has gpu"):
-        workbench.work(workbench.settings() | {"device": "gpu"}, b"never read", "play", 8, {})
+        workbench.work(workbench.settings() | {"device": "gpu"}, b"never read", "play", {})
 
 
 def run_cli(monkeypatch, capsys, *words):
@@ -289,15 +290,18 @@ def test_an_executor_that_always_fails_is_said_in_one_sentence(tmp_path):
         small(problems={"a": Locked()}).run(quiet=True, executor=Queue())
 
 
-def test_beside_gpus_half_of_the_workers_hold_a_device_each(monkeypatch):
+def test_beside_gpus_half_of_the_workers_hold_a_device_each(tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
-    options = list(clusters._options(7, ["0", "3"]))
+    options = list(clusters._options(7, ["0", "3"], tmp_path))
     held = [each["env"].get("CUDA_VISIBLE_DEVICES") for each in options]
     assert held == ["0", "3", "0", "3", None, None, None]
     assert [each.get("resources") for each in options] == [{"GPU": 1}] * 4 + [None] * 3
     assert [each["env"]["JAX_PLATFORMS"] for each in options] == ["cuda,cpu"] * 4 + ["cpu"] * 3
     reserved = [each["env"].get("XLA_PYTHON_CLIENT_PREALLOCATE") for each in options]
     assert reserved == ["false"] * 4 + [None] * 3
+    locks = [each["env"].get(DEVICE_LOCK) for each in options]
+    assert locks[0] == locks[2] != locks[1] == locks[3] and locks[4:] == [None] * 3
+    assert not any(DEVICE_LOCK in each["env"] for each in clusters._options(4, ["0", "1"], tmp_path))
 
 
 def start(*words, **options):

@@ -283,7 +283,7 @@ def test_regret_in_the_table_is_that_of_a_game(study, stored):
 def test_curves_are_those_of_the_games(study):
     """The same batch again, which is compiled already."""
     drawn = [study.sources["pacing"].draw(seed, HORIZONS[-1]) for seed in SEEDS]
-    games = Batch(drawn, SEEDS).play(study.learners["DPP"], [HORIZONS[-1]])[0].games
+    games = Batch(drawn, SEEDS).play(study.learners["DPP"], HORIZONS[-1])[0].games
     assert np.ptp(games.multiplier) > 0
     for seed, constraint, multiplier in zip(SEEDS, games.constraint, games.multiplier):
         curve = study.curves().filter(problem="pacing", learner="DPP", horizon=HORIZONS[-1], seed=seed)

@@ -23,7 +23,7 @@ from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study
 from cocoax.lab.results import rows, statistics
 from cocoax.lab.results.store import Store, packed
-from cocoax.lab.run import batch
+from cocoax.lab.run import batch, tasks
 from cocoax.lab.run.batch import capacity_of
 from cocoax.lab.run.progress import Reporter
 from cocoax.lab.sources import learner_key
@@ -76,6 +76,25 @@ def test_curves_end_at_the_figures(finished):
     np.testing.assert_array_equal(joined["round"], joined["horizon"])
     np.testing.assert_array_equal(joined["regret"], joined["regret_table"])
     np.testing.assert_array_equal(joined["violation"], joined["violation_table"])
+
+
+def test_accelerators_play_several_horizons_in_one_call(monkeypatch):
+    horizons, learners = [3, 8, 9, 13, 20, 25, 31], {**LEARNERS, "DPP": cx.learners.DPP()}
+    with jax.enable_x64(True):
+        alone = small(horizons=horizons, learners=learners).run(quiet=True).table()
+        before = batch._program.cache_info().misses
+        monkeypatch.setattr(jax, "default_backend", lambda: "an accelerator")
+        together = small(horizons=horizons, learners=learners).run(quiet=True).table()
+        assert batch._program.cache_info().misses == before + len(learners)
+    assert alone["reason"].null_count() == together["reason"].null_count() == len(alone) == 84
+    for figure in ("regret", "violation", "score", "loss", "multiplier", "lmo_calls", "gradient_calls", "bad_round"):
+        np.testing.assert_allclose(together[figure], alone[figure], rtol=1e-9, atol=1e-9)
+
+
+def test_horizons_of_one_call_share_seeds_and_capacity():
+    keys = {T: dict.fromkeys([0] if T == 8 else [0, 1], "key") for T in (3, 8, 9, 13, 20, 25, 31, 2000)}
+    assert [list(call) for call in tasks._calls(keys, "gpu")] == [[2000], [31, 25, 20, 13, 9], [8], [3]]
+    assert [list(call) for call in tasks._calls(keys, "cpu")] == [[2000], [31], [25], [20], [13], [9], [8], [3]]
 
 
 def test_games_but_not_comparators_depend_on_the_device():

@@ -76,11 +76,11 @@ def batched():
     seeds, learner = list(range(11)), cx.learners.Auto()
     drawn = [source.draw(seed, 40) for seed in seeds]
     spread = batch.Batch(drawn, seeds)
-    many, (part,) = spread.play(learner, 40).games, spread._parts
+    many, (part,) = spread.play(learner, 40)[0].games, spread._parts
     with one_device():
-        share = batch.Batch(drawn[4:6], seeds[4:6]).play(learner, 40).games
+        share = batch.Batch(drawn[4:6], seeds[4:6]).play(learner, 40)[0].games
     return {
-        "communication": communication(batch._prepared(learner, part, 40, False)[0].as_text()),
+        "communication": communication(batch._prepared(learner, part, [40], False)[0].as_text()),
         "devices": part.mesh.size,
         "each": len(part.games[2].addressable_shards[0].data),
         "games": len(many.loss),
@@ -97,9 +97,9 @@ def hosted():
     problem = cx.Problem(domain, lambda x, r: r @ x)
     drawn = [as_source("own", (problem, jax.random.normal(jax.random.key(i), (9, 4)))).draw(0, 9) for i in range(8)]
     learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RegularizedAscent(theta=1.0, mu=0.1))
-    many = batch.Batch(drawn, list(range(8))).play(learner, 9)
+    many = batch.Batch(drawn, list(range(8))).play(learner, 9)[0]
     with one_device():
-        alone = batch.Batch(drawn, list(range(8))).play(learner, 9)
+        alone = batch.Batch(drawn, list(range(8))).play(learner, 9)[0]
     return {"distance": distance(many.games, alone.games)}
 
 

@@ -65,6 +65,7 @@ class Tracker(eqx.Module):
         but for `slack` times the diameter; then x makes a Frank-Wolfe step with exact line search towards y. Given
         `centre`, a point of X, the rest stays in the affine hull of X: so rounding does not add up over rounds.
         """
+        slack = jnp.asarray(slack, tree.dtype(update))
         return kernel_on(domain, _followed)(self, domain, domain.diameter(2), update, slack, centre)
 
 

@@ -17,10 +17,11 @@ from ...games.state import begin
 from ...learners.base import AbstractLearner, Horizon, Outcome
 from ..results.rows import MARKS, Played, marks
 from ..sources import Drawn, learner_key
-from .devices import by_device, placed, spread
+from .devices import by_device, device_turn, placed, spread
 
 _MOST_BYTES = 2**32  # of the rounds of one call
 _SHARES = 16  # of an accelerator's memory: several processes use it
+TOGETHER = 5  # horizons in one call on accelerators, which hardly notice
 _SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
 _COMPILED_SOON: dict[str, str | bool] = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
 
@@ -60,12 +61,18 @@ class Batch:
         self._parts = [spread(group) for group in ([games] if alike else [[game] for game in games])]
         self._certify = certify and not tree.has_element(self._problems[0].domain.start())
 
-    def play(self, learner: AbstractLearner, horizon: int) -> Played:
-        """Each game as `cx.play` would play it with `Horizon(horizon, capacity_of(horizon))`."""
+    def play(self, learner: AbstractLearner, *horizons: int) -> list[Played]:
+        """Each game as `cx.play` would play it with `Horizon(horizon, capacity_of(horizon))`.
+
+        For one horizon, or at most `TOGETHER` of one capacity."""
         for problem in self._problems:
             learner.check(problem)
-        games, seconds = zip(*(_call(learner, part, horizon, self._certify) for part in self._parts))
-        return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
+        parts = [_call(learner, part, horizons, self._certify) for part in self._parts]
+        return [_joined(*zip(*of_horizon)) for of_horizon in zip(*parts)]
+
+
+def _joined(games, seconds) -> Played:
+    return Played(jax.tree.map(lambda *leaves: np.concatenate(leaves), *games), float(np.mean(seconds)))
 
 
 def _signature(games):
@@ -79,23 +86,32 @@ def _type(leaf):
     return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
 
 
-def _prepared(learner, part, horizon, certify):
-    """The program, and its arguments."""
-    capacity, (problems, rounds, keys) = capacity_of(horizon), part.games
+def _prepared(learner, part, horizons, certify):
+    """The program, and its arguments. One program has room for one horizon, or for `TOGETHER`."""
+    capacity, (problems, rounds, keys) = capacity_of(max(horizons)), part.games
     rounds = jax.tree.map(lambda leaf: _fitted(leaf, capacity), rounds)
-    checked = jnp.asarray(np.resize(marks(horizon), MARKS), jnp.int32) if certify else None
-    shared = learner, jnp.asarray(horizon, jnp.int32), checked
+    width = 1 if len(horizons) == 1 else TOGETHER
+    checked = None
+    if certify:  # the rounds that the curves of all these horizons keep
+        wanted = np.unique(np.concatenate([marks(horizon) for horizon in horizons]))
+        checked = jnp.asarray(np.resize(wanted, width * MARKS), jnp.int32)
+    shared = learner, jnp.asarray(np.resize(horizons, width), jnp.int32), checked
     arguments = placed((problems, rounds, keys), shared, part.mesh)
     return _program(*_signature(arguments), capacity, part.mesh), arguments
 
 
-def _call(learner, part, horizon, certify) -> Played:
-    compiled, arguments = _prepared(learner, part, horizon, certify)
-    began = time.perf_counter()
-    outcomes = jax.block_until_ready(compiled(*arguments))
-    seconds = (time.perf_counter() - began) / (horizon * part.number)
-    outcomes, bounds = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number, :horizon], outcomes)
-    return Played(Game.of(outcomes, part.games[0].names, certified=bounds), seconds)
+def _call(learner, part, horizons, certify) -> list[Played]:
+    compiled, arguments = _prepared(learner, part, horizons, certify)
+    with device_turn():
+        began = time.perf_counter()
+        outcomes = jax.block_until_ready(compiled(*arguments))
+        seconds = (time.perf_counter() - began) / (sum(horizons) * part.number)
+    rows = jax.tree.map(lambda leaf: _in_float64(leaf)[: part.number], outcomes)
+    names, played = part.games[0].names, []
+    for i, horizon in enumerate(horizons):
+        outcome, bounds = jax.tree.map(lambda leaf, i=i, horizon=horizon: leaf[:, i, :horizon], rows)
+        played.append(Played(Game.of(outcome, names, certified=bounds), seconds))
+    return played
 
 
 def _in_float64(leaf) -> np.ndarray:
@@ -107,8 +123,8 @@ def _program(structure, types, capacity, mesh) -> Any:
     """Compiled ahead, so that its time is not the games'."""
 
     def play(games, shared):
-        (problems, rounds, keys), (learner, horizon, checked) = games, shared
-        return play_all(problems, learner, rounds, keys, horizon, capacity, checked)
+        (problems, rounds, keys), (learner, horizons, checked) = games, shared
+        return play_all(problems, learner, rounds, keys, horizons, capacity, checked)
 
     short = capacity <= _SHORT and jax.default_backend() == "gpu"
     lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
@@ -125,23 +141,31 @@ def _fitted(leaf, capacity):
 
 
 @functools.partial(jax.jit, static_argnames="capacity")
-def play_all(problems, learner, rounds, keys, horizon, capacity, checked=None) -> tuple[Outcome, Any]:
-    """Outcomes of all games, (games, rounds, ...); what follows the horizon means nothing.
+def play_all(problems, learner, rounds, keys, horizons, capacity, checked=None) -> tuple[Outcome, Any]:
+    """Outcomes of all games, (games, horizons, rounds, ...); what follows a game's own horizon means nothing.
 
     And a bound on their regret after each of the rounds `checked`, NaN after others; None if there are none to check.
     """
     length = min(leaf.shape[1] for leaf in jax.tree.leaves(rounds))
     learner = as_played(problems, learner, certify=checked is not None)
 
+    def first(problem, key, horizon):
+        return begin(problem, learner, None, key, Horizon(horizon, capacity), None)
+
+    def step(problem, rounds, state, t):
+        state, _, outcome = loop.play_round(problem, learner, state, loop.at(rounds, t))
+        return state, (outcome, None if checked is None else _bound(problem, state, jnp.any(checked == t + 1)))
+
     def one(problem, rounds, key):
-        def step(state, t):
-            state, _, outcome = loop.play_round(problem, learner, state, loop.at(rounds, t))
-            return state, (outcome, None if checked is None else _bound(problem, state, jnp.any(checked == t + 1)))
+        of_one = functools.partial(step, problem, rounds)
+        return loop.play_rounds(of_one, first(problem, key, horizons[0]), horizons[0], capacity=length)[1]
 
-        first = begin(problem, learner, None, key, Horizon(horizon, capacity), None)
-        return loop.play_rounds(step, first, horizon, capacity=length)[1]
-
-    return jax.vmap(one)(problems, rounds, keys)
+    if len(horizons) == 1:  # the same in all games, so that block ends stay branches
+        return jax.tree.map(lambda leaf: leaf[:, None], jax.vmap(one)(problems, rounds, keys))
+    states = jax.vmap(jax.vmap(first, (None, None, 0)), (0, 0, None))(problems, keys, horizons)
+    of_all = functools.partial(jax.vmap(jax.vmap(step, (None, None, 0, None)), (0, 0, 0, None)), problems, rounds)
+    rows = loop.play_rounds(of_all, states, jnp.max(horizons), capacity=length)[1]
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 2), rows)
 
 
 def _bound(problem, state, is_checked):

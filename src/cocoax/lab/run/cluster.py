@@ -22,6 +22,7 @@ _SHARED = (  # settings of JAX that workers take over, beside those that results
     "jax_compilation_cache_dir",
     "jax_persistent_cache_min_compile_time_secs",
 )
+DEVICE_LOCK = "COCOAX_DEVICE_LOCK"  # environment variable: the file that processes lock which share an accelerator
 _FASTER = {  # by default Dask gives memory back after every batch, and looks 100 times a second at what workers do
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,  # what glibc itself adapts to
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
@@ -49,7 +50,7 @@ def started(workers: int | None, address: str | None) -> Iterator[Callable[[], A
     with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(1) as background:
         if address is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cocoax-")))
-            starting = background.submit(_local, stack, list(_options(workers, devices)), folder)
+            starting = background.submit(_local, stack, list(_options(workers, devices, folder)), folder)
             if devices:  # which are the workers'
                 os.environ["JAX_PLATFORMS"] = "cpu"
         else:
@@ -119,10 +120,10 @@ def _local(stack, options, folder):
     return stack.enter_context(Client(cluster, set_as_default=False))
 
 
-def _options(workers, devices) -> Iterator[dict[str, Any]]:
+def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
     """Of each worker. Beside GPUs, half of the workers hold one each, and the others work on the CPU.
 
-    Tracing and compiling takes longer than playing, so several processes may share a device.
+    Tracing and compiling takes longer than playing, so several processes may share a device, and take turns.
     """
     playing = -(-workers // 2) if devices else 0
     for i in range(workers):
@@ -130,8 +131,12 @@ def _options(workers, devices) -> Iterator[dict[str, Any]]:
         if i >= playing:
             yield {"env": env}
             continue
-        env |= {"CUDA_VISIBLE_DEVICES": devices[i % len(devices)], "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        yield {"env": env | {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cuda,cpu")}, "resources": {"GPU": 1}}
+        device = devices[i % len(devices)]
+        env |= {"CUDA_VISIBLE_DEVICES": device, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        env |= {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cuda,cpu")}
+        if playing > len(devices):
+            env |= {DEVICE_LOCK: str(folder / f"device-{device}.lock")}
+        yield {"env": env, "resources": {"GPU": 1}}
 
 
 def _hush():

@@ -1,11 +1,16 @@
 """Games over all devices. Each device plays its share, without communication."""
 
+import contextlib
+import os
 from typing import Any, NamedTuple
 
+import filelock
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from .cluster import DEVICE_LOCK
 
 _SPLIT, _WHOLE = PartitionSpec("games"), PartitionSpec()
 
@@ -53,3 +58,9 @@ def by_device(function, mesh: Mesh | None):
 
 def _shardings(mesh):
     return NamedSharding(mesh, _SPLIT), NamedSharding(mesh, _WHOLE)
+
+
+def device_turn():
+    """One process at a time: an accelerator that several use at once is slower than one after the other."""
+    file = os.environ.get(DEVICE_LOCK)
+    return filelock.FileLock(file, poll_interval=0.002) if file else contextlib.nullcontext()

@@ -64,7 +64,7 @@ class _Run:
         bench, of_games = task.part.bench, ()
         if task.learner is not None:
             of_games = self.study.learner(task.learner, bench.name), task.part.best(task)
-        return self.pool.submit(bench, task.lane, "play" if of_games else "compare", task.horizon, task.keys, *of_games)
+        return self.pool.submit(bench, task.lane, "play" if of_games else "compare", task.keys, *of_games)
 
     def gone(self, name: str) -> None:
         self.reporter.say(f"the worker {name} is gone; what it was doing is done elsewhere")
@@ -85,14 +85,15 @@ class _Run:
             if death is None or task.learner is None:
                 raise LabError(f"{task}: {death or error_text(error)}; what was finished is kept") from error
             answer = Answer(None, death, 0.0, 0.0)
-        rounds, lane = task.horizon * len(task.keys), (task.part.bench.name, task.learner)
         if answer.batch is None:
-            self.study.refused |= dict.fromkeys(task.keys.values(), str(answer.reason))
+            keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
+            self.study.refused |= dict.fromkeys(keys, str(answer.reason))
         else:
             self.study.store.append("comparator" if task.learner is None else "game", answer.batch)
         if task.learner is not None:
-            self.reporter.advance(lane, rounds, len(task.keys), answer.seconds, answer.playing)
+            lane = task.part.bench.name, task.learner
+            self.reporter.advance(lane, task.rounds, task.games, answer.seconds, answer.playing)
         elif answer.batch is not None:
-            self.reporter.advance_comparators(rounds, answer.seconds)
+            self.reporter.advance_comparators(task.rounds, answer.seconds)
             self._add(task.part.playing(answer.batch.rows()))
         self.reporter.now(str(task))

@@ -113,6 +113,7 @@ class Executor(Here):
             raise LabError(f"executor must have a method submit, got {executor!r:.80}")
         self._executor, self._expected = executor, workbench.settings()
         self._sent = weakref.WeakKeyDictionary[Workbench, Any]()  # what stands for a problem in tasks
+        self._learner = functools.lru_cache(maxsize=64)(self.share)  # and for the bytes of a learner
 
     @functools.cached_property
     def facts(self):
@@ -128,7 +129,7 @@ class Executor(Here):
             self._sent[bench] = self.share(_pickled(bench))
         # comparators are found on the CPU, so any worker may do that
         expected = self._expected | ({} if what == "compare" else {"device": self.facts["device"]})
-        arguments = [_pickled(part) if isinstance(part, AbstractLearner) else part for part in arguments]
+        arguments = [self._learner(_pickled(part)) if isinstance(part, AbstractLearner) else part for part in arguments]
         return self._submit(lane, what, workbench.work, expected, self._sent[bench], what, *arguments)
 
     def call(self, function, *arguments):

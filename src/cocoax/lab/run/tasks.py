@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from ..results.store import Packed, packed
-from .batch import chunk_size
-from .workbench import Workbench
+from .batch import TOGETHER, capacity_of, chunk_size
+from .workbench import Keys, Workbench
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -25,13 +25,12 @@ class Planned(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One batch that will be stored: comparators, or the games of one learner, of one horizon."""
+    """One batch that will be stored: comparators, or the games of one learner in one call."""
 
     order: tuple[int, ...]  # of the part, games after comparators, the lane, and the place in it; no two are the same
     part: "Part"
     learner: str | None  # None for comparators
-    horizon: int
-    keys: dict[int, str]  # of results in the store, by seed
+    keys: Keys
     failures: int = 0
 
     @property
@@ -39,28 +38,34 @@ class Task(NamedTuple):
         """Tasks of one lane share compiled programs."""
         return self.order[2]
 
+    @property
+    def games(self) -> int:
+        return sum(map(len, self.keys.values()))
+
+    @property
+    def rounds(self) -> int:
+        return sum(T * len(by_seed) for T, by_seed in self.keys.items())
+
     def __str__(self):
-        return f"{self.part.bench.name}: {self.learner or 'best decision in hindsight'}, T = {self.horizon}"
+        doing = self.learner or "best decision in hindsight"
+        return f"{self.part.bench.name}: {doing}, T = {', '.join(map(str, self.keys))}"
 
 
 class Part:
     """Instances of one problem that fit into memory together, and what is missing of their games."""
 
-    def __init__(self, number: int, bench: Workbench, games: list[Planned], comparators: dict[int, dict[int, str]]):
+    def __init__(self, number: int, bench: Workbench, games: list[Planned], comparators: Keys, device: str):
         self.number, self.bench = number, bench
-        self._comparators = comparators  # their keys in the store, by horizon and seed
+        self._comparators = comparators
         self._known = pl.DataFrame({"key": []}, {"key": pl.String})  # the rows of those that were found
-        lanes = {learner: lane for lane, learner in enumerate(dict.fromkeys(game.learner for game in games))}
-        keys: dict[int, dict[str, dict[int, str]]] = {T: {} for T in sorted(comparators, reverse=True)}
+        keys: dict[str, Keys] = {}
         for game in games:
-            keys[game.horizon].setdefault(game.learner, {})[game.seed] = game.key
-        self._waiting = {
-            T: [
-                Task((number, 1, lanes[learner], place), self, learner, T, by_seed)
-                for learner, by_seed in by_learner.items()
-            ]
-            for place, (T, by_learner) in enumerate(keys.items())
-        }
+            keys.setdefault(game.learner, {}).setdefault(game.horizon, {})[game.seed] = game.key
+        self._waiting = [
+            Task((number, 1, lane, place), self, learner, call)
+            for lane, (learner, by_horizon) in enumerate(keys.items())
+            for place, call in enumerate(_calls(by_horizon, device))
+        ]
 
     def comparing(self, split: int | None) -> Iterator[Task]:
         """Tasks for comparators, of a few seeds each. Each lane begins with another horizon, which it compiles."""
@@ -73,7 +78,7 @@ class Part:
                 keys = {seed: self._comparators[T][seed] for seed in seeds[first : first + size]}
                 missing = {seed: key for seed, key in keys.items() if key not in known}
                 if missing:
-                    yield Task((self.number, 0, lane, place), self, None, T, missing)
+                    yield Task((self.number, 0, lane, place), self, None, {T: missing})
 
     def playing(self, comparators: pl.DataFrame) -> list[Task]:
         """The games that can be played now that these comparators are known, too."""
@@ -81,13 +86,27 @@ class Part:
         found = comparators.filter(pl.col("key").is_in(wanted))
         self._known = pl.concat([self._known, found], how="diagonal_relaxed")
         known = set(self._known["key"])
-        ready = [T for T in self._waiting if known.issuperset(self._comparators[T].values())]
-        return [task for T in ready for task in self._waiting.pop(T)]
+        have = {T for T, by_seed in self._comparators.items() if known.issuperset(by_seed.values())}
+        ready = [task for task in self._waiting if have.issuperset(task.keys)]
+        self._waiting = [task for task in self._waiting if not have.issuperset(task.keys)]
+        return ready
 
     def best(self, task: Task) -> Packed:
         """The comparators of a task's games, in their order."""
-        keys = pl.DataFrame({"key": [self._comparators[task.horizon][seed] for seed in task.keys]})
+        keys = pl.DataFrame(
+            {"key": [self._comparators[T][seed] for T, by_seed in task.keys.items() for seed in by_seed]}
+        )
         return packed(keys.join(self._known, on="key", maintain_order="left"))
+
+
+def _calls(keys: Keys, device: str) -> Iterator[Keys]:
+    """What is played in one call: on CPUs one horizon; on accelerators some that share seeds and capacity."""
+    most = 1 if device == "cpu" else TOGETHER
+    falling = sorted(keys, reverse=True)
+    for _, alike in itertools.groupby(falling, lambda T: (capacity_of(T), tuple(keys[T]))):
+        horizons = list(alike)
+        for first in range(0, len(horizons), most):
+            yield {T: keys[T] for T in horizons[first : first + most]}
 
 
 def parts(study: "Study", missing: list[Planned], most_bytes: int) -> Iterator[Part]:
@@ -100,7 +119,7 @@ def parts(study: "Study", missing: list[Planned], most_bytes: int) -> Iterator[P
             here = [game for game in games if game.seed in chunk]
             if here:
                 seeds, horizons = sorted({game.seed for game in here}), sorted({game.horizon for game in here})
-                yield Part(next(numbers), bench, here, study.comparator_keys(name, seeds, horizons))
+                yield Part(next(numbers), bench, here, study.comparator_keys(name, seeds, horizons), study.device)
 
 
 def _checked(study: "Study", missing: list[Planned], most_bytes: int) -> dict[str, Workbench]:

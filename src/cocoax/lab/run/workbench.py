@@ -21,6 +21,8 @@ from .batch import Batch, most_bytes
 
 SETTINGS = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_matmul_precision")
 
+Keys = dict[int, dict[int, str]]  # of results in the store, by horizon and seed
+
 
 class Answer(NamedTuple):
     """A batch as it is stored, or the reason why there is none."""
@@ -54,10 +56,10 @@ class Workbench:
             self._drawn[seed] = drawn
         return self._drawn[seed]
 
-    def compare(self, horizon: int, keys: dict[int, str]) -> Answer:
-        """The comparators of some seeds; keys are those of the store, by seed."""
+    def compare(self, keys: Keys) -> Answer:
+        """The comparators of some horizons and seeds."""
         began, rows = time.perf_counter(), []
-        for seed, key in keys.items():
+        for horizon, seed, key in ((T, *of_seed) for T, by_seed in keys.items() for of_seed in by_seed.items()):
             try:
                 best = self.draw(seed).comparator(horizon, self.tol)
             except LabError:
@@ -67,18 +69,20 @@ class Workbench:
             rows.append(comparator_row(key, best))
         return Answer(packed(together(rows)), None, time.perf_counter() - began, 0.0)
 
-    def play(self, horizon: int, keys: dict[int, str], learner: AbstractLearner, comparators: Packed) -> Answer:
-        """The games of one learner; comparators in the order of the keys."""
-        began, seeds = time.perf_counter(), tuple(keys)
+    def play(self, keys: Keys, learner: AbstractLearner, comparators: Packed) -> Answer:
+        """The games of one learner, with the same seeds for all horizons; comparators in the order of the keys."""
+        began, seeds = time.perf_counter(), tuple(next(iter(keys.values())))
         if self._stacked[0] != seeds:
             self._stacked = seeds, Batch([self.draw(seed) for seed in seeds], seeds, certify=self.certify)
         try:
-            played = self._stacked[1].play(learner, horizon)
+            played = self._stacked[1].play(learner, *keys)
         except Exception as error:  # of this learner or problem: the others go on
             return Answer(None, error_text(error), time.perf_counter() - began, 0.0)
         best = map(stored_comparator, comparators.rows().iter_rows(named=True))
-        batch = packed(game_rows(keys.values(), played, best))
-        return Answer(batch, None, time.perf_counter() - began, played.seconds * horizon * len(keys))
+        rows = [game_rows(by_seed.values(), each, best) for by_seed, each in zip(keys.values(), played)]
+        return Answer(
+            packed(together(rows)), None, time.perf_counter() - began, played[0].seconds * sum(keys) * len(seeds)
+        )
 
 
 def settings() -> dict[str, Any]:
@@ -102,12 +106,12 @@ def facts() -> dict[str, Any]:
     }
 
 
-def work(expected: dict[str, Any], bench: bytes, what: str, horizon: int, keys: dict[int, str], *more: Any) -> Answer:
+def work(expected: dict[str, Any], bench: bytes, what: str, keys: Keys, *more: Any) -> Answer:
     """A task in another process, if that process is like the study's; a learner comes as bytes."""
     check_settings(expected, settings() | {"device": jax.default_backend()}, platform.node())
     with _one_at_a_time:
         more = tuple(_learner(part) if isinstance(part, bytes) else part for part in more)
-        return getattr(_bench(bench), what)(horizon, keys, *more)
+        return getattr(_bench(bench), what)(keys, *more)
 
 
 def check_settings(expected: dict[str, Any], there: dict[str, Any], where: str) -> None:
