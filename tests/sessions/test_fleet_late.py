@@ -180,7 +180,7 @@ def test_calls_that_cannot_be_are_refused_in_a_sentence():
         it.decide(["a"])
         one = stacked([tools.a_round(0)])
         for call, sentence in (
-            (lambda: it.observe(["a"], one), "tickets must be a list with one for each of the 1 names, got None"),
+            (lambda: it.observe(["a"], one), "late feedback; give tickets, one for each name"),
             (lambda: it.observe(["a"], one, tickets="0"), "tickets must be a list"),
             (lambda: it.observe(["a"], one, tickets=["0", "1"]), "one for each of the 1 names"),
             (lambda: it.observe(["a"], one, tickets=["0"], at=0), "with pending=, tickets="),

@@ -224,7 +224,7 @@ def test_retention_frees_space_and_the_session_goes_on(path, run, way):
 
 def test_a_fleet_forgets_moves_and_goes_on(tmp_path, run):
     problem = cx.Problem(cx.domains.Box([0.0], [1.0]), lambda x, r: r["a"] * x[0])
-    names = [f"c{i}" for i in range(40)]
+    names = [f"c{i}" for i in range(600)]  # so that an event is longer than a page of the file
 
     def fleet(path=None, **options):
         return cx.Fleet(problem, cx.learners.DPP(), path, key=jax.random.key(0), horizon=999, **options)
@@ -234,7 +234,7 @@ def test_a_fleet_forgets_moves_and_goes_on(tmp_path, run):
         path = tmp_path / f"fleet {keeps}"
         with fleet(path, snapshot_every=10, keep_rounds=keeps) as it:
             for number in range(100):
-                it.observe(names, {"a": np.arange(40) / (1.0 + number)})
+                it.observe(names, {"a": np.arange(600) / (1.0 + number)})
         sizes[keeps] = path.stat().st_size
         assert run("inspect", path)["kind"] == "fleet" and run("verify", path)["last_event"] == 101
     assert sizes[False] < 0.5 * sizes[True]

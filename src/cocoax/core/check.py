@@ -15,9 +15,11 @@ _LARGEST = 2**31 - 1  # rounds are counted in int32
 
 
 def described(value) -> str:
-    """Short description of a value for error messages: its repr if that is short, else its type."""
+    """Short description of a value for error messages: its repr if that is short, else its type and size."""
     if isinstance(value, str | bytes | numbers.Number | tuple | list | np.ndarray | None) and len(repr(value)) < 40:
         return repr(value)
+    if isinstance(value, str):
+        return f"a string of {len(value)} characters"
     shape = f" of shape {jnp.shape(value)}" if isinstance(value, jax.Array | np.ndarray) else ""
     return f"{type(value).__name__}{shape}"
 

@@ -84,12 +84,16 @@ def _is_signature(recorded, current) -> bool:
     )
 
 
-def compare(recorded: dict, current: dict, path, *, any_version: bool = False):
-    """Raise, in one sentence, at the first difference; one of the version of cocoax may be allowed."""
+def compare(recorded: dict, current: dict, path, *, any_version: bool = False, is_empty: bool = False):
+    """Raise, in one sentence, at the first difference; one of the version of cocoax may be allowed.
+
+    `is_empty`: the file has no rounds yet, as after a first try whose problem or learner had a mistake.
+    """
     if not _is_signature(recorded, current):
         raise SessionError(f"{path} has no signature of a session; it was not written by cocoax")
     is_fleet = current["settings"].get("fleet")
     deliberate = "or begin a new fleet" if is_fleet else "or replay its rounds with cx.Session.replay"
+    deliberate = "or delete it to begin again, for it has no rounds yet" if is_empty else deliberate
     if recorded["version"] != current["version"] and not any_version:
         raise SessionError(
             f"{path} was recorded by cocoax {recorded['version']}, this is {current['version']}; install that one, "

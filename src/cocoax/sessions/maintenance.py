@@ -17,6 +17,8 @@ from .storage.events import OBSERVED
 from .storage.journal import DROPPED, Journal
 from .storage.live import live_copy
 
+_WITH_DATA = "SELECT count(*) FROM events WHERE kind = ? AND typeof(round) <> 'null'"  # reads no data, however long
+
 
 @contextlib.contextmanager
 def _opened(path: Path, folder: Path | None = None) -> Iterator[tuple[Journal, int | None]]:
@@ -43,8 +45,8 @@ def inspect(path: Path) -> dict:
         if not isinstance(signature, dict):
             raise Damaged("its signature")
         settings = signature.get("settings") or {}
-        query = "SELECT kind, count(*), count(round) FROM events GROUP BY 1 LIMIT 10"
-        counts = list(journal.database.read(query, longest=0))
+        counts = dict(journal.database.read("SELECT kind, count(*) FROM events GROUP BY 1 LIMIT 10", longest=0))
+        kept = journal.database.read_row(_WITH_DATA, OBSERVED, longest=0)
         log = path.with_name(path.name + "-wal")
         return {
             "path": str(path),
@@ -55,8 +57,8 @@ def inspect(path: Path) -> dict:
             "settings": {name: value for name, value in settings.items() if value is not None},
             "round": journal.fact("round"),
             "request": journal.fact("request"),
-            "events": {kind: count for kind, count, _ in counts},
-            "rounds_with_data": sum(kept for kind, _, kept in counts if kind == OBSERVED),
+            "events": counts,
+            "rounds_with_data": (kept or (0,))[0],
             "last_event": _last_number(journal),
             "dropped_events": journal.dropped()[0],
             "acknowledged": acknowledged,

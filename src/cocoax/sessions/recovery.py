@@ -31,7 +31,9 @@ def create_or_recover(
         journal.create(facts, copies.notes(), packing.pack(copies.arrays()))
         return None, 0
     check_complete(journal, journal.path)
-    identity.compare(journal.fact("signature"), facts["signature"], journal.path, any_version=other_rounding)
+    is_empty = acknowledged == 0 and all(journal.fact(name) is None for name in ("round", "request"))
+    recorded = journal.fact("signature")
+    identity.compare(recorded, facts["signature"], journal.path, any_version=other_rounding, is_empty=is_empty)
     schema, copies.request_schema = recorded_schema(journal), recorded_schema(journal, "request")
     snapshot = _restore_snapshot(journal, copies)
     for event in journal.follow(copies.largest_field(schema)):

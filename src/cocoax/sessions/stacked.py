@@ -43,7 +43,9 @@ def checked_tickets(tickets, count: int, *, needed: bool | None) -> list:
         raise SessionError("tickets are for late feedback; begin the fleet with pending=")
     if tickets is None and not needed:
         return [None] * count
-    listed = [None] * count if tickets is None else [] if isinstance(tickets, str) else list(tickets)
+    if tickets is None:
+        raise SessionError("this fleet has late feedback; give tickets, one for each name, which decide answered with")
+    listed = [] if isinstance(tickets, str) else list(tickets)
     if len(listed) != count or (needed and None in listed):
         got = packing.short(tickets)
         raise SessionError(f"tickets must be a list with one for each of the {count} names, got {got}")

@@ -98,7 +98,10 @@ def _connected(stack, address):
     try:
         return stack.enter_context(Client(address, set_as_default=False))
     except (OSError, ValueError) as error:
-        raise LabError(f"there is no Dask scheduler at {address}: {' '.join(str(error).split()):.120}") from None
+        raise LabError(
+            f"there is no Dask scheduler at {address} ({' '.join(str(error).split()):.120}); start one with dask "
+            "scheduler, or correct --cluster"
+        ) from None
 
 
 def _local(stack, options, folder):

@@ -1,12 +1,15 @@
 """Bytes for other processes, of functions and classes from scripts and notebooks too.
 
 cloudpickle sends a class that cannot be imported there as an empty one, and fills it afterwards. An Equinox module must
-have its fields from the beginning: they are registered as leaves when the class is made.
+have its fields from the beginning: they are registered as leaves when the class is made. In the process that sent it, as in
+a pool of threads, the class is there already and stays as it is.
 """
 
 import abc
 import dataclasses
 import io
+import os
+import uuid
 from typing import Any
 
 import cloudpickle
@@ -16,6 +19,7 @@ from ...errors import LabError
 from ..arguments import error_text
 
 _FIELD = ("default", "default_factory", "init", "repr", "hash", "compare", "kw_only")
+_HERE = uuid.uuid4().hex  # with its number, this process: a fork has another number
 
 
 def pickled(part: Any) -> bytes:
@@ -29,11 +33,18 @@ def pickled(part: Any) -> bytes:
 
 class _Pickler(cloudpickle.Pickler):
     def reducer_override(self, obj) -> Any:
+        if obj is dataclasses.MISSING:
+            return "MISSING"  # by its name: a copy would be taken for a default
         reduced: Any = super().reducer_override(obj)
         if not (isinstance(obj, type) and issubclass(obj, eqx.Module)) or reduced is NotImplemented:
             return reduced
         make, arguments, state, _, _, fill = reduced
-        return _empty_module, (make, arguments, _own_fields(obj), _has_own_init(obj)), (fill, state), None, None, _fill
+        empty = make, arguments, _own_fields(obj), _has_own_init(obj)
+        return _empty_module, empty, (fill, state, _process()), None, None, _fill
+
+
+def _process() -> tuple[str, int]:
+    return _HERE, os.getpid()
 
 
 def _own_fields(module: type) -> dict[str, dict[str, Any]]:
@@ -61,7 +72,8 @@ def _empty_module(make, arguments, fields, has_own_init):
     return make(metaclass, name, bases, namespace, *rest)
 
 
-def _fill(module, fill_and_state):
-    fill, state = fill_and_state
-    fill(module, state)
-    abc.update_abstractmethods(module)
+def _fill(module, content):
+    fill, state, sender = content
+    if sender != _process():
+        fill(module, state)
+        abc.update_abstractmethods(module)
