@@ -79,7 +79,7 @@ def test_backups_under_load_have_all_that_was_acknowledged(tmp_path):
         thread = threading.Thread(target=load)
         thread.start()
         try:
-            while it.rounds < 80:
+            while it.rounds < 80 or number < 3:  # on a busy machine the first backup may take all of the rounds
                 before, number = it.rounds, number + 1
                 maintenance.backup(folder / "session", folder / f"backup {number}")
                 with tools.session(folder / f"backup {number}") as copy:
@@ -88,7 +88,6 @@ def test_backups_under_load_have_all_that_was_acknowledged(tmp_path):
         finally:
             stop.set()
             thread.join()
-        assert number > 2
 
 
 def test_damage_is_found_wherever_it_is(path, run, tmp_path):

@@ -1,8 +1,9 @@
 """Bytes for other processes, of functions and classes from scripts and notebooks too.
 
 cloudpickle sends a class that cannot be imported there as an empty one, and fills it afterwards. An Equinox module must
-have its fields from the beginning: they are registered as leaves when the class is made. In the process that sent it, as in
-a pool of threads, the class is there already and stays as it is.
+have its fields from the beginning: they are registered as leaves when the class is made.
+
+In the process that sent it, as in a pool of threads, the class is there already and stays as it is.
 """
 
 import abc
