@@ -161,3 +161,39 @@ def test_prices_of_many_large_gradients_come_from_evenly_spaced_rounds(entries, 
     mine = Comparator.fixed(problem, np.arange(10.0), np.zeros(3))
     chosen = np.arange(10.0)[:: 1 if entries > 40 else 2]
     np.testing.assert_allclose(mine.price, [0.1 * np.mean(chosen**2) ** 0.5])
+
+
+@pytest.mark.parametrize("seed", [38, 58])
+def test_a_case_written_as_a_number_is_a_kink(seed):
+    """20 |e| - 19 (e > 0) e is max(e, -20 e), and without its |e| not convex."""
+    rng = np.random.default_rng(seed)
+    rows, sides = rng.normal(size=(8, 3)), rng.normal(size=8) * 0.5
+
+    def loss(x, r):
+        e = jnp.vdot(r["row"], x) - r["side"]
+        return 20 * jnp.abs(e) - 19 * (e > 0).astype(float) * e
+
+    matrix = np.block([[rows, -np.eye(8)], [-20 * rows, -np.eye(8)]])
+    best = linprog(
+        np.repeat([0.0, 1.0], [3, 8]),
+        A_ub=matrix,
+        b_ub=np.append(sides, -20 * sides),
+        bounds=[(-1, 1)] * 3 + [(None, None)] * 8,
+    ).fun
+    answer = hindsight(cx.Problem(cx.domains.LinfBall(3, 1.0), loss), {"row": rows, "side": sides})
+    assert answer.lower_bound <= best * (1 + 1e-7) and answer.value <= best * (1 + 2e-6)  # HiGHS, and tol
+
+
+@pytest.mark.parametrize("floor", [1e9, 1e13])
+def test_a_floor_that_is_far_below_does_not_lift_the_bound(floor):
+    """max(a, -floor) as (a - floor) / 2 + |a + floor| / 2 loses the digits of a."""
+    targets = np.random.default_rng(1).normal(size=200) * 0.3
+    x = targets.mean() - 0.185
+    value = np.sum((x - targets) ** 2 + 0.37 * x)
+
+    def loss(x, r):
+        return (x[0] - r["target"]) ** 2 + jnp.maximum(0.37 * x[0], -r["floor"])
+
+    rounds = {"target": targets, "floor": np.full(200, floor)}
+    best = hindsight(cx.Problem(cx.domains.LinfBall(1, 1.0), loss), rounds)
+    assert best.lower_bound <= value * (1 + 1e-12) and best.gap <= 1e-6 * value

@@ -55,3 +55,7 @@ def test_only_nonnegative_sums_of_affine_kinks_count():
     assert known(lambda x, r: jnp.abs(x[0] - 1) - jnp.max(x)) is None
     assert known(lambda x, r: jnp.abs(x[0] - 1) - jax.lax.clamp(0.0, x[0] - 1, 1.0)) is None
     assert known(lambda x, r: jnp.abs(x[0] - 1) + jax.nn.softplus(x[1]) + jnp.where(r[0] > 0, x[0], x[1])) is not None
+    assert known(lambda x, r: 3 * jnp.abs(x[0]) - 2 * (x[0] > 0).astype(float) * x[0]) is None  # a case as a number
+    assert known(lambda x, r: 3 * jnp.abs(x[0]) - jax.checkpoint(jax.nn.relu)(x[0])) is None  # a kink that is hidden
+    assert known(lambda x, r: 3 * jnp.abs(x[0]) - jnp.sqrt(x[0] ** 2 + r[0] ** 2)) is None  # a root that may be a kink
+    assert known(lambda x, r: 3 * jnp.abs(x[0]) + jnp.linalg.norm(x - r)) is not None  # this one is convex

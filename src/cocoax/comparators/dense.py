@@ -23,8 +23,8 @@ class Dense(Newton):
         size = variables.size
         self.search, self.objective, self.variables, self.quadratic = search, search.objective, variables, quadratic
         self.smooth = search.objective if kinks is None else without_kinks(search)
-        self.kinks = None if kinks is None else kinks.rows()
-        self.rows = (np.zeros((0, size)), np.zeros(0), np.zeros(0)) if self.kinks is None else self.kinks
+        self.kinks = kinks
+        self.rows = (np.zeros((0, size)), np.zeros(0), np.zeros(0)) if kinks is None else kinks.rows()
         self.share = _SHARE
         self.patience = 1 if quadratic or kinks is not None else 8  # where the model is exact, another is no better
         self.known: Curvature | None = None  # the Hessian, if it is the same everywhere
@@ -67,4 +67,4 @@ class Dense(Newton):
     def _advance(self, x, target, multiplier, weights):
         if self.kinks is None:
             return super()._advance(x, target, multiplier, weights)
-        return judge_kinked(self.search, self.smooth, self.kinks, target, multiplier, weights)
+        return judge_kinked(self.kinks, self.smooth, self.rows, target, multiplier, weights)

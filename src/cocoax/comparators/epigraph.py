@@ -14,7 +14,7 @@ class Epigraph(Newton):
     def __init__(self, search: Search, cones: Cones, kinks: Kinks):
         from scipy import sparse
 
-        self.A, self.b, self.c = kinks.rows()
+        self.kinks, (self.A, self.b, self.c) = kinks, kinks.rows()
         count = len(self.c)
         none, eye = sparse.csr_array((count, cones.extra)), sparse.eye_array(count)
         rows = [sparse.hstack([sparse.csr_array(sign * self.A), none, -eye], format="csr") for sign in (1.0, -1.0)]
@@ -29,4 +29,4 @@ class Epigraph(Newton):
 
     def _advance(self, x, target, multiplier, weights):
         above, below = weights[-2 * len(self.c) :].reshape(2, -1)
-        return judge_kinked(self.search, self.smooth, (self.A, self.b, self.c), target, multiplier, above - below)
+        return judge_kinked(self.kinks, self.smooth, (self.A, self.b, self.c), target, multiplier, above - below)

@@ -12,6 +12,7 @@ from ..problem.kinks import has_other_kinks, replace_kinks
 from ..problem.linearity import is_constant
 from .chunks import batch_size, has_own_gradients, map_rounds
 from .objective import Compiled
+from .rounding import roundings
 from .search import Evaluation, Search
 
 _LEAST = 1e-3  # of the change of z over the set: at the start all of them may be 0
@@ -23,6 +24,7 @@ class Kinks(NamedTuple):
     search: Search
     number: int
     width: float  # the typical |z| at the start, or a part of how much z changes over the set
+    rounding: float  # of the mean loss where it is taken apart: the z of max(a, -1e15) are large, and then cancel
 
     def work(self, size: int) -> float:
         """About how many operations a factorisation with all of them takes."""
@@ -44,10 +46,11 @@ def kinks_of(search: Search) -> Kinks | None:
         return None
     way = np.random.default_rng(0).standard_normal(len(search.oracle.centre))
     way *= search.oracle.diameter / np.linalg.norm(way)
-    known, least, sizes, count = _inspect(problem, search.objective.rounds, search.oracle.like, way)
-    width = float(np.max(np.array([1.0, _LEAST]) * sizes))
-    fits = bool(known) and least >= 0 and width > 0
-    return Kinks(search, int(count), width) if fits else None
+    known, least, sizes, weight, count = _inspect(problem, search.objective.rounds, search.oracle.like, way)
+    width = float(np.max(np.array([1.0, _LEAST]) * sizes / max(weight, 1e-300)))
+    rounding = 2 * roundings(search.objective, search.oracle.centre) * float(sizes.sum()) * search.objective.unit
+    fits = bool(known) and least >= 0 and width > 0 and rounding <= search.precision
+    return Kinks(search, int(count), width, rounding) if fits else None
 
 
 class _Rest(eqx.Module):
@@ -64,11 +67,11 @@ def without_kinks(search: Search) -> Compiled:
     return Compiled(search.objective.functions.with_loss(_Rest(search.objective.problem.loss)))
 
 
-def judge_kinked(search: Search, smooth: Compiled, rows, target, multiplier, y) -> Evaluation:
+def judge_kinked(kinks: Kinks, smooth: Compiled, rows, target, multiplier, y) -> Evaluation:
     """Judge a point. The multipliers y of the |z|, |y| <= c, prove a lower bound, since <y, z> <= <c, |z|>."""
-    A, b, c = rows
+    (A, b, c), search = rows, kinks.search
     y, rest = np.clip(y, -c, c), smooth.measure(target, multiplier)
-    loss, slope = rest.loss + y @ (A @ target + b), rest.slope + y @ A
+    loss, slope = rest.loss + y @ (A @ target + b) - kinks.rounding, rest.slope + y @ A
     search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
     new = search.objective.measure(target, multiplier)
     search.consider(new)
@@ -78,27 +81,51 @@ def judge_kinked(search: Search, smooth: Compiled, rows, target, multiplier, y) 
 
 def _values(loss, x, round):
     """All z."""
-    found = []
-    replace_kinks(loss, lambda z: (found.append(z), jnp.abs(z))[1], x, round)
-    return found
+    return _found(loss, x, round)[0]
+
+
+def _found(loss, x, round):
+    """All z, and all square roots."""
+    found, roots = [], []
+
+    def root(z):
+        roots.append(jnp.sqrt(z))
+        return roots[-1]
+
+    replace_kinks(loss, lambda z: (found.append(z), jnp.abs(z))[1], x, round, root=root)
+    return found, roots
+
+
+def _no_shifts(loss, x, round):
+    return jax.tree.map(jnp.zeros_like, _found(loss, x, round))
 
 
 def _weights(loss, point, round):
-    """The coefficients of all |z|, at a pair (x, shifts of the |z|)."""
+    """The coefficients of all |z|, and then of all square roots, at a pair (x, shifts of both)."""
 
     def shifted(shifts):
-        left = iter(shifts)
-        return replace_kinks(loss, lambda z: jnp.abs(z) + next(left), point[0], round)
+        kinks, roots = map(iter, shifts)
+
+        def kink(z):
+            return jnp.abs(z) + next(kinks)
+
+        def root(z):
+            return jnp.sqrt(z) + next(roots)
+
+        return replace_kinks(loss, kink, point[0], round, root=root)
 
     return jax.grad(shifted)(point[1])
 
 
 @eqx.filter_jit
 def _inspect(problem, rounds, x, way) -> Any:
-    """Whether the loss is affine in its |z|, these z are affine and the rest is smooth, as its trace shows; the least
-    coefficient of a |z| over all rounds, the mean |z| and the mean change of z along the way, and their number."""
+    """Whether the loss is affine in its |z| and roots, these z are affine and the rest is smooth, as its trace shows.
+
+    Also the least coefficient of a |z| or a root over all rounds, the sums of |z| and of its changes along the way,
+    times coefficients, the sum of these, and their number.
+    """
     one = jax.tree.map(lambda leaf: leaf[0], rounds)
-    zeros = [jnp.zeros_like(z) for z in _values(problem.loss, x, one)]
+    zeros, _ = shifts = _no_shifts(problem.loss, x, one)
 
     def coefficients(point, round):
         return _weights(problem.loss, point, round)
@@ -106,20 +133,21 @@ def _inspect(problem, rounds, x, way) -> Any:
     def turned(x, weights, round):
         return jax.vjp(lambda x: _values(problem.loss, x, round), x)[1](weights)
 
-    is_affine = zeros and is_constant(coefficients, (x, zeros), one) and is_constant(turned, x, zeros, one)
+    is_affine = zeros and is_constant(coefficients, (x, shifts), one) and is_constant(turned, x, zeros, one)
     if not is_affine or has_other_kinks(problem.loss, x, one):
-        return jnp.asarray(False), jnp.zeros(()), jnp.zeros(2), jnp.asarray(0)
+        return jnp.asarray(False), jnp.zeros(()), jnp.zeros(2), jnp.zeros(()), jnp.asarray(0)
     way = ravel_pytree(x)[1](way)
 
     def of_round(round):
-        weights = ravel_pytree(coefficients((x, zeros), round))[0]
+        found = coefficients((x, shifts), round)
+        weights, least = ravel_pytree(found[0])[0], ravel_pytree(found)[0].min()
         both = jax.jvp(lambda at: _values(problem.loss, at, round), (x,), (way,))
         sizes = jnp.stack([weights @ jnp.abs(ravel_pytree(part)[0]) for part in both])
-        return weights.min(), sizes, weights.sum()
+        return least, sizes, weights.sum()
 
     least, sizes, weight = map_rounds(jax.vmap(of_round), batch_size(problem, x, rounds), rounds)
     count = len(least) * sum(z.size for z in zeros)
-    return jnp.asarray(True), least.min(), sizes.sum(0) / jnp.maximum(weight.sum(), 1e-300), jnp.asarray(count)
+    return jnp.asarray(True), least.min(), sizes.sum(0), weight.sum(), jnp.asarray(count)
 
 
 @eqx.filter_jit
@@ -128,7 +156,7 @@ def _rows(problem, rounds, x):
         values = _values(problem.loss, x, round)
         slopes = jax.jacrev(lambda at: ravel_pytree(_values(problem.loss, at, round))[0])(x)
         rows = jax.vmap(lambda row: ravel_pytree(row)[0])(slopes)
-        weights = _weights(problem.loss, (x, [jnp.zeros_like(z) for z in values]), round)
+        weights, _ = _weights(problem.loss, (x, _no_shifts(problem.loss, x, round)), round)
         return rows, ravel_pytree(values)[0], ravel_pytree(weights)[0]
 
     rows, values, weights = jax.vmap(of_round)(rounds)

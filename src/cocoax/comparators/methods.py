@@ -63,7 +63,7 @@ def _kinks(search):
         return
     size, smoothing = len(search.oracle.centre), None
     if search.oracle.projects:
-        smoothing = Smoothing(search, structure, kinks.width)
+        smoothing = Smoothing(kinks, structure)
         if size > _TINY:
             smoothing.patience = _TRIAL
             smoothing.solve()

@@ -15,8 +15,8 @@ import numpy as np
 from ..problem.kinks import replace_kinks
 from ..problem.problem import Problem
 from .accelerated import Accelerated, Whole
+from .kinks import Kinks
 from .objective import Compiled, Functions
-from .search import Search
 from .structure import Structure
 
 _FINER = 0.2
@@ -41,9 +41,9 @@ class Smoothing(Accelerated):
 
     rough = np.inf
 
-    def __init__(self, search: Search, structure: Structure, width: float):
-        self.width = width
-        loss = Smoothed(search.objective.problem.loss, jnp.asarray(width))
+    def __init__(self, kinks: Kinks, structure: Structure):
+        search, self.width, self.rounding = kinks.search, kinks.width, kinks.rounding
+        loss = Smoothed(search.objective.problem.loss, jnp.asarray(self.width))
         self.smoothed = search.objective.functions.with_loss(loss)
         super().__init__(search, structure)
 
@@ -56,6 +56,7 @@ class Smoothing(Accelerated):
         is solved better than it stands for the true one."""
         search = self.search
         smooth = Compiled(self.smoothed).measure(point, multiplier)
+        smooth = smooth._replace(loss=smooth.loss - self.rounding)
         at = search.objective.measure(point, multiplier)
         bound, _ = search.bound(smooth, multiplier)
         search.consider(at)

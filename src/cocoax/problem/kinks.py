@@ -10,19 +10,25 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.core import Literal
-from jax.extend.core.primitives import abs_p, max_p, min_p
+from jax.extend.core.primitives import abs_p, max_p, min_p, sqrt_p
 
 _CALLS = ("jit", "pjit", "custom_jvp_call", "closed_call")
 _OTHER = ("exp", "log", "log1p", "exp2", "logistic", "pow", "while", "scan", "cond")
 _ORDER = ("sort", "argmax", "argmin", "reduce_max", "reduce_min", "cummax", "cummin", "top_k")
-_CASES = ("clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond", *_ORDER)
+_TESTS = ("eq", "ne", "lt", "le", "gt", "ge")
+_POWERS = ("pow", "cbrt", "rsqrt", "atan2")
+_CASES = ("abs", "clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond", *_ORDER, *_TESTS, *_POWERS)
+_KINKS = ("max", "min", "sqrt", "select_n", *_CASES)
 _WHOLE = ("scan", "remat2", "checkpoint", "custom_vjp_call")  # calls that are never inlined
 _IN_THEM = ("abs", "max", "min", "select_n", "eq", "ne", "lt", "le", "gt", "ge", *_CASES)
 
 
-def replace_kinks(function: Callable, rule: Callable, x, *rest):
-    """`function(x, *rest)` with `rule(z)` in place of every |z| that depends on x."""
-    return _rebuilt(function, rule, lambda equation, depends: None, x, *rest)
+def replace_kinks(function: Callable, rule: Callable, x, *rest, root: Callable = jnp.sqrt):
+    """`function(x, *rest)` with `rule(z)` in place of every |z| that depends on x, and `root(z)` of its square roots.
+
+    A root may have a kink where z is 0: that of a convex function if it counts positively, as it is nowhere lower.
+    """
+    return _rebuilt(function, (rule, root), lambda equation, depends: None, x, *rest)
 
 
 def has_other_kinks(function: Callable, x, *rest) -> bool:
@@ -35,21 +41,21 @@ def has_other_kinks(function: Callable, x, *rest) -> bool:
     def look(equation, depends):
         found.append(_chooses(equation, depends))
 
-    jax.eval_shape(lambda *given: _rebuilt(function, jnp.abs, look, *given), x, *rest)
+    jax.eval_shape(lambda *given: _rebuilt(function, (jnp.abs, jnp.sqrt), look, *given), x, *rest)
     return any(found)
 
 
-def _rebuilt(function, rule, look, x, *rest):
+def _rebuilt(function, rules, look, x, *rest):
     """`look` sees every equation that depends on x, and which of its arguments do, but for those of kinks."""
     trace, like = jax.make_jaxpr(function, return_shape=True)(x, *rest)
     count = len(jax.tree.leaves(x))
     values = jax.tree.leaves((x, *rest))
     marks = [number < count for number in range(len(values))]
-    results, _ = _evaluate(trace.jaxpr, trace.consts, values, marks, rule, look)
+    results, _ = _evaluate(trace.jaxpr, trace.consts, values, marks, rules, look)
     return jax.tree.unflatten(jax.tree.structure(like), results)
 
 
-def _evaluate(jaxpr, consts, values, marks, rule, look):
+def _evaluate(jaxpr, consts, values, marks, rules, look):
     """Results, and whether they depend on the decision."""
     known: dict[Any, tuple] = {}
 
@@ -62,9 +68,9 @@ def _evaluate(jaxpr, consts, values, marks, rule, look):
         arguments, depends = zip(*map(read, equation.invars)) if equation.invars else ((), ())
         inner = _inlined(equation) if any(depends) else None
         if inner is not None:
-            results, dependent = _evaluate(inner.jaxpr, inner.consts, arguments, depends, rule, look)
+            results, dependent = _evaluate(inner.jaxpr, inner.consts, arguments, depends, rules, look)
         else:
-            replaced = _replaced(equation, arguments, rule) if any(depends) else None
+            replaced = _replaced(equation, arguments, *rules) if any(depends) else None
             if replaced is None:
                 if any(depends):
                     look(equation, depends)
@@ -77,7 +83,9 @@ def _evaluate(jaxpr, consts, values, marks, rule, look):
     return tuple(zip(*map(read, jaxpr.outvars))) if jaxpr.outvars else ((), ())
 
 
-def _replaced(equation, arguments, rule):
+def _replaced(equation, arguments, rule, root):
+    if equation.primitive is sqrt_p:
+        return root(arguments[0])
     if equation.primitive is abs_p and jnp.issubdtype(arguments[0].dtype, jnp.floating):
         return rule(arguments[0])
     if equation.primitive in (max_p, min_p) and jnp.issubdtype(jnp.result_type(*arguments), jnp.floating):
