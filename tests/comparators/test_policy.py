@@ -97,6 +97,9 @@ def test_infeasible_budgets_are_refused_with_a_proof():
         [0.6, 0.50]
     )  # the dearer one only just: each free answer, always
     assert cx.hindsight(problem(2), rounds, policy=True).gap < 1e-4
+    rounds["budget"] *= np.array([1.0, 1 - 1e-7])  # too little, by less than `tol`: exceeded by so much, not by 40%
+    nearly = cx.hindsight(problem(2), rounds, policy=True)
+    assert nearly.gap < 1e-4 and (nearly.constraint.mean(0) <= [0.0, 1e-6]).all()
 
 
 def test_curved_losses_are_certified_too():
@@ -164,6 +167,21 @@ def test_a_policy_is_returned_when_time_is_over():
     assert early.lower_bound - 1e-7 <= exact.fun <= early.value + 1e-7
     assert early.gap > 1e-6 * abs(early.value)
     assert (early.constraint.sum(0) <= 1e-9 * np.abs(rounds["cost"]).sum(axis=(0, 1))).all()
+
+
+def test_an_interrupt_returns_the_policy_so_far(monkeypatch):
+    rounds, answers, asked = drawn(500, 10, seed=510), policy._answers, []
+
+    def interrupted(*given):
+        asked.append(given)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return answers(*given)
+
+    monkeypatch.setattr(policy, "_answers", interrupted)
+    with pytest.warns(UserWarning, match="stopped before its certificate closed"):
+        early = cx.hindsight(problem(10), rounds, policy=True)
+    assert early.lower_bound <= by_highs(rounds).fun + 1e-7 and early.constraint.sum(0).max() <= 1e-9
 
 
 def test_progress_is_said_and_earlier_prices_are_a_start(monkeypatch, capsys):

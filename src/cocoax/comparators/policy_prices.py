@@ -52,36 +52,44 @@ class Infeasible(Exception):
 def best_mixture(
     column: Callable, constraints: int, tol: float, is_over: Callable[[str], bool], guess: np.ndarray | None = None
 ) -> Mixture:
-    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`, or when time is over and
-    a policy is known. `is_over` is told how far it is; `guess` are prices that may be good."""
+    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`, and, if a policy is known,
+    when time is over or on Ctrl-C. `is_over` is told how far it is; `guess` are prices that may be good."""
     free = column(np.zeros(constraints), 1.0)
     if np.all(free.constraint <= 0):
         return Mixture([free], np.ones(1), free.bound, free.multiplier, free.gap <= tol * max(1.0, abs(free.loss)))
-    columns = [free, *_feasible_columns(column, free.constraint, tol)]
+    found, slack = _feasible_columns(column, free.constraint, tol)
+    columns = [free, *found]
     if guess is not None and guess.shape == (constraints,):
-        columns.append(column(guess, 1.0))
+        columns.append(column(np.maximum(guess, 0.0), 1.0))
     size = np.max([np.abs(one.constraint) for one in columns], axis=0)
     size = np.where(size > 0, size, 1.0)
     spread = np.ptp([one.loss for one in columns])
     unit = (spread if spread > 0 else 1.0) / size  # of a price
-    best = free
+    best, interrupted = free, False
     while True:
-        shares, value = _master(columns, size)
+        shares, value = _master(columns, size, slack / size)
         if best.bound < (last := columns[-1]).bound and last.weight:
             best = last
         precision = tol * max(1.0, abs(value))
         done = value - best.bound <= precision
-        if done or len(columns) >= _MOST or is_over(f"value {value:.6g}, gap {value - best.bound:.2g}"):
+        text = f"value {value:.6g}, gap {value - best.bound:.2g}"
+        if done or interrupted or len(columns) >= _MOST or is_over(text):
             used = [(share, one) for share, one in zip(shares, columns) if share > 0]
             return Mixture([one for _, one in used], np.array([s for s, _ in used]), best.bound, best.multiplier, done)
         prices = _level(columns, best, value, unit)
         if any(np.array_equal(prices, one.multiplier) and one.weight for one in columns):
             prices = prices + 1e-12 * unit * len(columns)  # a new one, or the program would stop here
-        columns.append(column(prices, 1.0))
+        try:
+            columns.append(column(prices, 1.0))
+        except KeyboardInterrupt:
+            interrupted = True
 
 
 def _feasible_columns(column, free, tol):
-    """Columns of the constraints alone, of which some mixture meets all of them; or a proof that none does."""
+    """Columns of the constraints alone, of which some mixture meets all of them; or a proof that none does.
+
+    And by how much they must be exceeded, if that is proven, but by less than `tol` of their sizes.
+    """
     size = np.where(np.abs(free) > 0, np.abs(free), np.abs(free).max())
     columns, weights = [], np.full(len(free), 1 / len(free))
     while True:
@@ -90,8 +98,8 @@ def _feasible_columns(column, free, tol):
             raise Infeasible(columns[-1].multiplier, columns[-1].bound)
         rows = np.array([one.constraint / size for one in columns])
         weights, excess = _game(rows)
-        if excess <= 0 or len(columns) >= _MOST:
-            return columns
+        if excess <= 0 or len(columns) >= _MOST or (excess <= tol and columns[-1].bound > 0):
+            return columns, max(excess, min(2 * excess, tol), 0.0) * size  # with some room, where that is allowed
 
 
 def _game(rows):
@@ -111,10 +119,10 @@ def _game(rows):
     return weights / total if total > 0 else np.full(constraints, 1 / constraints), float(mixture[-1])
 
 
-def _master(columns, size):
-    """(shares, value) of the best mixture that meets the constraints, exactly."""
+def _master(columns, size, slack):
+    """(shares, value) of the best mixture that meets the constraints, exactly, but for the slack."""
     losses = np.array([one.loss for one in columns])
-    rows = np.array([one.constraint / size for one in columns])
+    rows = np.array([one.constraint / size - slack for one in columns])
     count = len(columns)
     cost = np.zeros((count, count)), losses - losses.min()
     shares, _ = solve_quadratic(*cost, count, rows.T, np.zeros(len(size)), np.ones(count))
