@@ -52,8 +52,8 @@ class Infeasible(Exception):
 def best_mixture(
     column: Callable, constraints: int, tol: float, is_over: Callable[[str], bool], guess: np.ndarray | None = None
 ) -> Mixture:
-    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`, and, if a policy is known,
-    when time is over or on Ctrl-C. `is_over` is told how far it is; `guess` are prices that may be good."""
+    """`column(multiplier, weight) -> Column`; stops when value and lower bound agree to `tol`, or, if a policy is
+    known, when time is over and on Ctrl-C. `is_over` is told how far it is; `guess` are prices that may be good."""
     free = column(np.zeros(constraints), 1.0)
     if np.all(free.constraint <= 0):
         return Mixture([free], np.ones(1), free.bound, free.multiplier, free.gap <= tol * max(1.0, abs(free.loss)))
