@@ -264,6 +264,9 @@ def test_infeasible_budgets_are_proven():
             [impossible(corner, jax.tree.map(lambda leaf, t=t: leaf[t], DATA)) for t in range(ROUNDS)], axis=0
         )
         assert certificate.multiplier @ totals > 0
+    large = cx.dual.RegularizedAscent(1e-3, 100.0)  # multipliers far above the natural unit, where the search begins
+    game = cx.play(problem, cx.learners.PrimalDual(cx.primal.Tracked(), large), DATA, key=KEY, certify=True)
+    assert game.certificate().infeasible
     just_feasible = cx.Problem(DOMAINS["simplex"], linear, lambda x, r: x[0] + x[1])  # only its faces are feasible
     assert not cx.play(just_feasible, TRACKED, DATA, key=KEY, certify=True).certificate().infeasible
 

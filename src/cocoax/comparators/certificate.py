@@ -125,7 +125,8 @@ class _Search:
             if _is_proof(self.domain, self.minorants, self.next, self.sure):
                 self.bound, self.multiplier, self.infeasible = -np.inf, self.next, True
                 return False
-        closed = highest <= self.total - self.bound + 1e-9 * max(1.0, abs(self.total))
+        # at the edge the planes say nothing about larger multipliers, of which the mean multiplier may be one
+        closed = not at_edge and highest <= self.total - self.bound + 1e-9 * max(1.0, abs(self.total))
         return not closed and not np.array_equal(previous, self.next)
 
 
