@@ -1,5 +1,7 @@
 """Parts that play on some sets only keep the contract there, and refuse other sets in one sentence."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -87,3 +89,47 @@ def test_movement_is_refused_by_those_that_would_not_count_it(learner, domain, t
 def test_bad_arguments_are_told(make, sentence):
     with pytest.raises(cx.errors.LearnerError, match=sentence):
         make()
+
+
+class Half(domains.AbstractVertex):
+    point: jax.Array
+
+    def dense(self):
+        return self.point
+
+
+class Capped(domains.ProbabilitySimplex):
+    """Shares of which none is above a half, with numbers of Python as diameters."""
+
+    def lmo(self, direction, guess=None) -> Any:
+        first, second = jnp.argsort(direction)[:2]
+        return Half(jnp.zeros_like(direction).at[jnp.array([first, second])].set(0.5))
+
+    def diameter(self, ord):
+        return {1: 2.0, 2: 2.0**0.5}[ord]
+
+    def contains(self, x, tol=1e-6):
+        return super().contains(x, tol) & (x.max() <= 0.5 + tol)
+
+    def inradius(self):
+        return None
+
+    project = domains.AbstractDomain.project
+
+
+def test_a_guarded_auto_stays_in_a_simplex_with_an_lmo_of_ones_own():
+    problem = cx.Problem(Capped(3, 1.0), lambda x, r: r @ x, regularity=cx.Regularity(lipschitz=2.0, constraint_bound=1.0))
+    costs = jnp.tile(jnp.array([-1.0, 0.0, 0.5]), (30, 1))
+    game = cx.play(problem, learners.Guarded(), costs, key=jax.random.key(0), certify=True, keep_decisions=True)
+    assert jax.vmap(problem.domain.contains)(game.decisions).all()
+    assert game.certificate().regret >= game.loss.sum() + 30 * 0.5 - 1e-9  # (1/2, 1/2, 0) costs -0.5
+
+
+class Unwrapped(Capped):
+    def lmo(self, direction, guess=None) -> Any:
+        return super().lmo(direction).dense()
+
+
+def test_an_lmo_that_returns_an_array_is_named():
+    with pytest.raises(cx.DomainError, match=r"Unwrapped\.lmo must return a vertex, got an array"):
+        cx.testing.check_domain(Unwrapped(3, 1.0), key=jax.random.key(0))

@@ -66,6 +66,7 @@ def test_a_series_is_an_array():
     ("rounds", "sentence"),
     [
         (pl.DataFrame(COSTS).lazy(), "rounds is a LazyFrame, which is not computed yet; give its .collect()"),
+        (pd.DataFrame({"a": [[1.0]]})[:0], "rounds hold no round; give at least one"),
         (pd.DataFrame({"a": [[1.0], [2.0, 3.0]]}), r"rounds\['a'\] has entries of several shapes, such as"),
         (pd.DataFrame({"a": [1.0, None]}, dtype=object), r"rounds\['a'\] has no number in row 1"),
         (pl.DataFrame({"a": [[1.0], None]}), r"rounds\['a'\] has no number in row 1"),

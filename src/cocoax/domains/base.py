@@ -93,7 +93,11 @@ class AbstractDomain(eqx.Module):
 
     def vertex(self) -> AbstractVertex:
         """Some vertex: the first guess."""
-        return self.lmo(jax.tree.map(jnp.zeros, self.shape, is_leaf=tree.is_shape))
+        answer = self.lmo(jax.tree.map(jnp.zeros, self.shape, is_leaf=tree.is_shape))
+        if isinstance(answer, jax.Array | np.ndarray):
+            needed = "give an AbstractVertex whose dense() is that point, or make the set with domains.from_lmo"
+            raise DomainError(f"{type(self).__name__}.lmo must return a vertex, got an array; {needed}")
+        return answer
 
     @abc.abstractmethod
     def diameter(self, ord: Any) -> Array:

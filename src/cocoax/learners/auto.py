@@ -143,7 +143,7 @@ class TrackedPI2(AbstractLearner):
             Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
             Averaged.begin(start) if of_vectors else None,
-            Entropic.begin(domain.total, start) if isinstance(domain, ProbabilitySimplex) else None,
+            _entropic(domain, start),
             start if problem.has_movement or of_vectors else None,
             None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
@@ -202,6 +202,13 @@ class TrackedPI2(AbstractLearner):
         finite = jnp.isfinite(step.square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)
+
+
+def _entropic(domain, start):
+    """Entropy beside Euclid, on a whole simplex: one with an LMO of its own may be a part of it."""
+    if isinstance(domain, ProbabilitySimplex) and type(domain).lmo is ProbabilitySimplex.lmo:
+        return Entropic.begin(domain.total, start)
+    return None
 
 
 def _is_of_vectors(point: Point) -> bool:

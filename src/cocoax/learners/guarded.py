@@ -170,7 +170,7 @@ class Guarded(AbstractLearner):
         """Whether the candidate's regret and violation are as small as they must be."""
         domain, minorants, kind = problem.domain, state.minorants, state.gradients.dtype
         p, q, c = (one.astype(kind) for one in (self.regret, self.violation, self.factor))
-        most = c * domain.diameter(2).astype(kind) * state.gradients**p
+        most = c * jnp.asarray(domain.diameter(2), kind) * state.gradients**p
         bound = minorants.good_regret_bound(domain, lambda multiplier: self._limited(problem, minorants, multiplier, p))
         is_good = jnp.isfinite(bound) & (bound <= most)
         return is_good & jnp.all(minorants.violation <= c * state.values**q)
@@ -181,7 +181,8 @@ class Guarded(AbstractLearner):
         if not stated:
             return multiplier
         kind = multiplier.dtype
-        unit = problem.domain.diameter(2).astype(kind) * (stated[0].lipschitz / stated[0].constraint_bound).astype(kind)
+        width = jnp.asarray(problem.domain.diameter(2), kind)
+        unit = width * (stated[0].lipschitz / stated[0].constraint_bound).astype(kind)
         largest = LARGEST_MULTIPLIER * unit * minorants.rounds.astype(kind) ** (p - 0.5)
         return multiplier * jnp.minimum(1, tree.ratio(largest, multiplier.sum()))
 

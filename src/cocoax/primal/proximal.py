@@ -38,7 +38,7 @@ def penalised_step(
     if problem.constraints == 0:
         moved = tree.sub(centre, tree.scale(1 / (2 * alpha), gradient))
         return domain.project(moved), weights, jnp.zeros((), jnp.int32)
-    rest = 8 * epsilon * jnp.maximum(domain.diameter(2).astype(kind), tree.norm(centre))
+    rest = 8 * epsilon * jnp.maximum(jnp.asarray(domain.diameter(2), kind), tree.norm(centre))
 
     def linearise(carry):
         x, multipliers, kappa, _, count = carry

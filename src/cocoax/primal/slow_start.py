@@ -137,7 +137,7 @@ class SlowStart(AbstractStep):
 def widths(domain: AbstractDomain, start: Point) -> Any:
     """The diameter of X; on boxes, the length of each interval."""
     intervals = domain.intervals()
-    return tree.astype(domain.diameter(2) if intervals is None else intervals, tree.dtype(start))
+    return tree.astype(jnp.asarray(domain.diameter(2)) if intervals is None else intervals, tree.dtype(start))
 
 
 def _lengths(domain, x):

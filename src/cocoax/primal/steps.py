@@ -48,7 +48,7 @@ class Norm(AbstractStep):
     def update(self, domain, state, gradient, point, bounds=None):
         power = self.power.astype(state.dtype)
         total = (state**power + tree.norm(gradient) ** power) ** (1 / power)
-        rate = ratio(domain.diameter(2).astype(total.dtype), total)
+        rate = ratio(jnp.asarray(domain.diameter(2), total.dtype), total)
         return tree.scale(-rate, gradient), total
 
 
@@ -91,7 +91,7 @@ class Distance(AbstractStep):
 
     def init(self, domain, start):
         kind = tree.dtype(start)
-        return start, (self.first * domain.diameter(2)).astype(kind), jnp.zeros((), kind)
+        return start, (self.first * jnp.asarray(domain.diameter(2))).astype(kind), jnp.zeros((), kind)
 
     def update(self, domain, state, gradient, point, bounds=None):
         rate, state = self.rate(state, tree.norm(gradient), point)

@@ -66,7 +66,8 @@ class Tracker(eqx.Module):
         `centre`, a point of X, the rest stays in the affine hull of X: so rounding does not add up over rounds.
         """
         slack = jnp.asarray(slack, tree.dtype(update))
-        return kernel_on(domain, _followed)(self, domain, domain.diameter(2), update, slack, centre)
+        diameter = jnp.asarray(domain.diameter(2))
+        return kernel_on(domain, _followed)(self, domain, diameter, update, slack, centre)
 
 
 def _followed(tracker: Tracker, domain: AbstractDomain, diameter, update, slack, centre: Point | None) -> Tracker:

@@ -250,5 +250,5 @@ def _diameter(domain):
     """An upper bound on that in the l2 norm; 0 of a set that knows none."""
     for ord in (2, 1):
         with contextlib.suppress(DomainError):
-            return domain.diameter(ord)
+            return jnp.asarray(domain.diameter(ord))
     return jnp.zeros(())

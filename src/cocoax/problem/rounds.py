@@ -74,7 +74,7 @@ def _stacked(values, name) -> np.ndarray:
     if len(shapes) > 1:
         found = " and ".join(str(shape) for shape in list(shapes)[:2])
         raise ProblemError(f"{name} has entries of several shapes, such as {found}; fill them up to one shape")
-    return np.stack(parts)
+    return np.stack(parts) if parts else np.zeros(0)  # no rounds: the caller says so
 
 
 def number_of_rounds(rounds) -> int:

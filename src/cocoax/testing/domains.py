@@ -39,6 +39,7 @@ def check_domain(
     >>> check_domain(ProbabilitySimplex(4), key=jax.random.key(0))
     """
     check.instance(domain, AbstractDomain, AssertionError, "check_domain needs one of cocoax.domains")
+    domain.vertex()  # an array in its place is named
     _require_refusals(domain)
     dtypes = (jnp.float32, jnp.result_type(float)) if dtypes is None else dtypes
     for dtype in dict.fromkeys(map(jnp.dtype, dtypes)):
