@@ -73,7 +73,7 @@ figure.savefig("trading.png", dpi=120)
 #
 # With `certify=True` a game, or a live session, knows at any time how much worse it is than the best fixed
 # decision, at most. This is a theorem and not an estimate, and needs no second pass over the data
-# ([certificates](../certificates.md)). It holds for losses without `previous`; here is the same portfolio with a
+# ([certificates](../certificates.md)). Fees and limits on trades are counted too; here is the same portfolio with a
 # limit on risk instead.
 
 # %%
