@@ -118,7 +118,8 @@ class Capped(domains.ProbabilitySimplex):
 
 
 def test_a_guarded_auto_stays_in_a_simplex_with_an_lmo_of_ones_own():
-    problem = cx.Problem(Capped(3, 1.0), lambda x, r: r @ x, regularity=cx.Regularity(lipschitz=2.0, constraint_bound=1.0))
+    known = cx.Regularity(lipschitz=2.0, constraint_bound=1.0)
+    problem = cx.Problem(Capped(3, 1.0), lambda x, r: r @ x, regularity=known)
     costs = jnp.tile(jnp.array([-1.0, 0.0, 0.5]), (30, 1))
     game = cx.play(problem, learners.Guarded(), costs, key=jax.random.key(0), certify=True, keep_decisions=True)
     assert jax.vmap(problem.domain.contains)(game.decisions).all()
