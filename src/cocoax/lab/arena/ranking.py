@@ -10,10 +10,9 @@ import polars as pl
 from ... import __version__
 from ...errors import LabError
 from ..results import statistics
+from . import tuning
 from .problems import VERSION_1
 from .rivals import TUNED
-from .tuning import HORIZON as TUNED_HORIZON
-from .tuning import SEEDS as TUNING_SEEDS
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -53,7 +52,7 @@ def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
         mine, start = (_by_horizon(here, name) for name in (challenger, START))
         if not mine:
             raise LabError(f"{challenger} could not play {problem!r}; the report says why")
-        at = TUNED_HORIZON if TUNED_HORIZON in mine else max(mine)
+        at = tuning.HORIZON if tuning.HORIZON in mine else max(mine)
         at_horizon = {row["learner"]: row for row in here.filter(pl.col("horizon") == at).iter_rows(named=True)}
         others = [row for name, row in at_horizon.items() if name.endswith(TUNED) and math.isfinite(row["score"])]
         none = {"learner": None, "score": math.nan, "regret": math.nan, "violation": math.nan}
@@ -76,7 +75,7 @@ def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
                 "rival_score": best,
                 "rival_regret": rival["regret"],
                 "rival_violation": rival["violation"],
-                "ratio": _ratio(mine[at], best),
+                "ratio": mine[at] / best if mine[at] > 0 and best > 0 else math.nan,
                 "against_start": against_start,
                 **dict(zip(("slope", "low", "high"), slope)),
                 "safe": against_start <= WORSE,
@@ -107,8 +106,8 @@ def markdown(study: "Study", command: str, challenger: str | None = None) -> str
             "Scores are regret + ⟨price, [violation]₊⟩, means over the seeds, with regret and violation (the worst "
             "constraint's) beside them: lower is better. The price is twice the comparator's multiplier, or a tenth of "
             "the natural unit |∇f|/|∇g| if that is more. Rivals have all their "
-            f"steps tuned for each problem, at T = {TUNED_HORIZON} on the seeds {TUNING_SEEDS[0]} to "
-            f"{TUNING_SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores of three horizons or more, "
+            f"steps tuned for each problem, at T = {tuning.HORIZON} on the seeds {tuning.SEEDS[0]} to "
+            f"{tuning.SEEDS[-1]}. A slope is the p of c T^p fitted to the mean scores of three horizons or more, "
             "with its 95% interval.",
             "",
             *lines,
@@ -153,10 +152,6 @@ def _parts(row, whose):
     """A score, with the regret and the violation that it is made of."""
     score, regret, violation = (row[f"{whose}{name}"] for name in ("score", "regret", "violation"))
     return "none" if math.isnan(score) else f"{score:.3g} ({regret:.3g}, {violation:.3g})"
-
-
-def _ratio(score, rival):
-    return score / rival if score > 0 and rival > 0 else math.nan
 
 
 def _with_bad_ones(table):

@@ -12,13 +12,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 Rates = Mapping[str, Mapping[str, float]]  # proven exponents of T, by figure and learner
-LABELS = {
-    "regret": "regret",
-    "violation": "violation",
-    "score": "score",
-    "multiplier": "largest multiplier",
-    "loss": "total loss",
-}
+LABELS = {"multiplier": "largest multiplier", "loss": "total loss"}  # of figures; others are called by their names
 
 
 class Size(NamedTuple):
@@ -176,37 +170,32 @@ def image_files(figure) -> Iterator[tuple[str, bytes]]:
 def draw_panels(panels, xlabel, looks, size: Size, *, marked=False):
     """A row of panels with one legend below: (figure, axes by name)."""
     import matplotlib
-
-    with matplotlib.rc_context(PAPER_FONTS if size is PAPER else {}):
-        return _drawn(panels, xlabel, looks, size, marked)
-
-
-def _drawn(panels, xlabel, looks, size: Size, marked):
     from matplotlib import pyplot
 
-    width, count = size.panel * len(panels), len(looks)
-    columns = max(1, min(count, int(width // size.entry)))
-    shape = width, size.height + size.row * -(-count // columns)
-    figure, axes = pyplot.subplots(1, len(panels), figsize=shape, layout="constrained", squeeze=False)
-    pyplot.close(figure)  # a notebook shows what is returned, once; scripts keep no window
-    for axis, (name, drawn) in zip(axes[0], panels.items()):
-        axis.axhline(0, color="black", linewidth=0.6)
-        for learner, line in drawn.items():
-            look = looks[learner]
-            axis.fill_between(line.x, line.low, line.high, color=look.colour, alpha=shade(drawn), linewidth=0)
-            marker = {"marker": look.marker, "markersize": 3} if marked else {}
-            axis.plot(line.x, line.mean, look.dash, color=look.colour, linewidth=1.3, label=learner, **marker)
-        axis.set(xlabel=xlabel, ylabel=LABELS[name])
-        axis.grid(alpha=0.25, linewidth=0.6)
-        axis.spines[["top", "right"]].set_visible(False)
-    handles = {}
-    for axis in axes[0]:
-        handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
-    if handles:
-        small = None if size is PAPER else "small"
-        where = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": small}
-        figure.legend(handles.values(), handles.keys(), **where)
-    return figure, dict(zip(panels, axes[0]))
+    with matplotlib.rc_context(PAPER_FONTS if size is PAPER else {}):
+        width, count = size.panel * len(panels), len(looks)
+        columns = max(1, min(count, int(width // size.entry)))
+        shape = width, size.height + size.row * -(-count // columns)
+        figure, axes = pyplot.subplots(1, len(panels), figsize=shape, layout="constrained", squeeze=False)
+        pyplot.close(figure)  # a notebook shows what is returned, once; scripts keep no window
+        for axis, (name, drawn) in zip(axes[0], panels.items()):
+            axis.axhline(0, color="black", linewidth=0.6)
+            for learner, line in drawn.items():
+                look = looks[learner]
+                axis.fill_between(line.x, line.low, line.high, color=look.colour, alpha=shade(drawn), linewidth=0)
+                marker = {"marker": look.marker, "markersize": 3} if marked else {}
+                axis.plot(line.x, line.mean, look.dash, color=look.colour, linewidth=1.3, label=learner, **marker)
+            axis.set(xlabel=xlabel, ylabel=LABELS.get(name, name))
+            axis.grid(alpha=0.25, linewidth=0.6)
+            axis.spines[["top", "right"]].set_visible(False)
+        handles = {}
+        for axis in axes[0]:
+            handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
+        if handles:
+            small = None if size is PAPER else "small"
+            where = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": small}
+            figure.legend(handles.values(), handles.keys(), **where)
+        return figure, dict(zip(panels, axes[0]))
 
 
 def _all_values(drawn):

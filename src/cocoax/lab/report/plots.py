@@ -33,7 +33,7 @@ def over_rounds(rows: pl.DataFrame, figure: str, looks: dict[str, Style]) -> dic
 
 def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked, bounds: Mapping = MappingProxyType({})):
     return {
-        "label": LABELS[figure],
+        "label": LABELS.get(figure, figure),
         "xlabel": xlabel,
         "scale": "log" if on_log_scale(drawn, figure, xlabel != "round", bounds.values()) else "linear",
         "shade": shade(drawn),

@@ -86,11 +86,12 @@ def write_report(
         for form, content in images.result():
             written[address].append(f"figures/{address}-{kind}.{form}")
             _write(study.out / written[address][-1], content)
+    starts = [name for name, learner in study.learners.items() if isinstance(learner, Stay)]
     text = render(
         title=title or "A comparison of learners",
         notes=notes,
         counts=_counts(study),
-        headline=headline([section.ranking for section in sections], _starts(study), groups),
+        headline=headline([section.ranking for section in sections], starts, groups),
         tables=tables or {},
         sections=sections,
         plots_by_id={id: plot for section in sections for id, plot in section.plots.items()},
@@ -124,11 +125,6 @@ def _about(study, name, data: ReportData, descriptions: Mapping[str, str]) -> st
     count = int(constraints.max()) if len(constraints) else 0  # pyright: ignore[reportArgumentType]
     with naming_problem(name):
         return sentence(study.sources[name], study.seeds[0], count, max(study.horizons[name]), descriptions.get(name))
-
-
-def _starts(study) -> list[str]:
-    """The learners that play the start for ever."""
-    return [name for name, learner in study.learners.items() if isinstance(learner, Stay)]
 
 
 def _rates(slopes, learners) -> Rates:

@@ -144,11 +144,8 @@ def _options(workers, devices, folder) -> Iterator[dict[str, Any]]:
 
 def _hush():
     """What goes wrong is said in one sentence, without the traces that Dask logs."""
-    for name in (
-        "distributed",
-        *(f"distributed.{part}" for part in ("client", "core", "scheduler", "diskutils")),
-        "tornado",
-    ):
+    parts = ("client", "core", "scheduler", "diskutils")
+    for name in ("tornado", "distributed", *(f"distributed.{part}" for part in parts)):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 

@@ -85,14 +85,14 @@ class _Run:
             if death is None or task.learner is None:
                 raise LabError(f"{task}: {death or error_text(error)}; what was finished is kept") from error
             answer = Answer(None, death, 0.0, 0.0)
+        keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
         if answer.batch is None:
-            keys = [key for by_seed in task.keys.values() for key in by_seed.values()]
             self.study.refused |= dict.fromkeys(keys, str(answer.reason))
         else:
             self.study.store.append("comparator" if task.learner is None else "game", answer.batch)
         if task.learner is not None:
             lane = task.part.bench.name, task.learner
-            self.reporter.advance(lane, task.rounds, task.games, answer.seconds, answer.playing)
+            self.reporter.advance(lane, task.rounds, len(keys), answer.seconds, answer.playing)
         elif answer.batch is not None:
             self.reporter.advance_comparators(task.rounds, answer.seconds)
             self._add(task.part.playing(answer.batch.rows()))

@@ -39,10 +39,6 @@ class Task(NamedTuple):
         return self.order[2]
 
     @property
-    def games(self) -> int:
-        return sum(map(len, self.keys.values()))
-
-    @property
     def rounds(self) -> int:
         return sum(T * len(by_seed) for T, by_seed in self.keys.items())
 
@@ -93,10 +89,8 @@ class Part:
 
     def best(self, task: Task) -> Packed:
         """The comparators of a task's games, in their order."""
-        keys = pl.DataFrame(
-            {"key": [self._comparators[T][seed] for T, by_seed in task.keys.items() for seed in by_seed]}
-        )
-        return packed(keys.join(self._known, on="key", maintain_order="left"))
+        keys = [self._comparators[T][seed] for T, by_seed in task.keys.items() for seed in by_seed]
+        return packed(pl.DataFrame({"key": keys}).join(self._known, on="key", maintain_order="left"))
 
 
 def _calls(keys: Keys, device: str) -> Iterator[Keys]:

@@ -80,9 +80,8 @@ class Workbench:
             return Answer(None, error_text(error), time.perf_counter() - began, 0.0)
         best = map(stored_comparator, comparators.rows().iter_rows(named=True))
         rows = [game_rows(by_seed.values(), each, best) for by_seed, each in zip(keys.values(), played)]
-        return Answer(
-            packed(together(rows)), None, time.perf_counter() - began, played[0].seconds * sum(keys) * len(seeds)
-        )
+        playing = played[0].seconds * sum(keys) * len(seeds)
+        return Answer(packed(together(rows)), None, time.perf_counter() - began, playing)
 
 
 def settings() -> dict[str, Any]:
