@@ -156,6 +156,24 @@ def test_after_the_switch_the_fallback_has_the_rounds_that_are_left():
     np.testing.assert_allclose(game.decisions[played:], alone.decisions, atol=1e-12)
 
 
+class Astray(Turncoat):
+    """Leaves the set after 50 rounds, for good."""
+
+    where: float = 0.0
+
+    def decision(self, state):
+        return jnp.where(state[1] < 50, jnp.full(SIZE, 1 / SIZE), jnp.asarray(self.where))
+
+
+@pytest.mark.parametrize("where", [100.0, np.nan])
+def test_the_fallback_does_not_begin_where_the_candidate_went_astray(where):
+    drawn = jax.tree.map(lambda leaf: leaf[0, :120], sequences("drift"))
+    learner = Guarded(Astray(where=where), LyapHard(primal.AdaGrad()))
+    game = jax.jit(lambda learner: cx.play(a_problem(), learner, drawn, key=KEY, keep_decisions=True))(learner)
+    assert bool(game.state.switched) and int(game.state.minorants.rounds) == 64
+    assert bool(jax.vmap(DOMAIN.contains)(game.decisions[64:]).all())
+
+
 def test_what_is_missing_is_named():
     with pytest.raises(cx.LearnerError, match="give regret="):
         Guarded(Auto(), Stay())

@@ -41,8 +41,8 @@ class Guarded(AbstractLearner):
       tangents (`Certificate`) at the best multiple of the mean multiplier?
     * is each violation at most $A_{t,i} = c\left(\sum_{s\le t}|g_{s,i}(x_s)|^{1/q}\right)^q$?
 
-    At the first no the fallback begins afresh, for the rounds that are left, and plays to the end. Neither B nor A
-    needs constants of the problem.
+    At the first no the fallback begins afresh, from the first decision and for the rounds that are left, and plays to the
+    end. Neither B nor A needs constants of the problem.
 
     *Proven* (`theory.guarded` has the numbers; docs/certificates.md the proof). If the fallback has regret Reg(n) and
     violation Viol(n) in any n rounds, $\|\nabla f_t\|\le D$ and $|g_t|\le G$, then against every x that is feasible in
@@ -161,7 +161,7 @@ class Guarded(AbstractLearner):
         )
 
         def switch():
-            fallback = self._afresh(problem, state, self.candidate.decision(candidate))
+            fallback = self._afresh(problem, state)
             return eqx.tree_at(lambda s: (s.fallback, s.switched), state, (fallback, jnp.asarray(True)))
 
         return jax.lax.cond(failed, switch, lambda: state), _uniform(outcome, kind)
@@ -186,8 +186,9 @@ class Guarded(AbstractLearner):
         largest = LARGEST_MULTIPLIER * unit * minorants.rounds.astype(kind) ** (p - 0.5)
         return multiplier * jnp.minimum(1, tree.ratio(largest, multiplier.sum()))
 
-    def _afresh(self, problem, state, start):
-        horizon = state.horizon
+    def _afresh(self, problem, state):
+        """For the rounds that are left, from where the game began: the candidate may have left the set."""
+        horizon, start = state.horizon, self.fallback.decision(state.fallback)
         if horizon is not None:
             horizon = Horizon(jnp.maximum(horizon.rounds - state.minorants.rounds, 1), horizon.capacity)
         fallback = self.fallback.init(problem, key=state.key, horizon=horizon, start=start)
