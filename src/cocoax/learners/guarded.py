@@ -41,8 +41,8 @@ class Guarded(AbstractLearner):
       tangents (`Certificate`) at the best multiple of the mean multiplier?
     * is each violation at most $A_{t,i} = c\left(\sum_{s\le t}|g_{s,i}(x_s)|^{1/q}\right)^q$?
 
-    At the first no the fallback begins afresh, from the first decision and for the rounds that are left, and plays to the
-    end. Neither B nor A needs constants of the problem.
+    At the first no the fallback begins afresh, from the first decision and for the rounds that are left, and plays to
+    the end. Neither B nor A needs constants of the problem.
 
     *Proven* (`theory.guarded` has the numbers; docs/certificates.md the proof). If the fallback has regret Reg(n) and
     violation Viol(n) in any n rounds, $\|\nabla f_t\|\le D$ and $|g_t|\le G$, then against every x that is feasible in
