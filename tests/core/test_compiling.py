@@ -1,5 +1,6 @@
 """Options of XLA never change what can be done with a game."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,6 +105,18 @@ def test_arguments_that_a_kernel_does_not_need_end_no_process(flag):
     chosen = one_kernel(lambda x, y, flag: jnp.where(flag, x, 1.0))
     assert jax.jit(lambda x: chosen(x, x, jnp.asarray(flag)))(3.0) == (3 if flag else 1)
     assert jax.jit(lambda x: chosen(jnp.zeros(()), jnp.zeros(2), jnp.asarray(flag)) + x)(0.0) == (0 if flag else 1)
+
+
+class Largest(eqx.Module):
+    def best(self, many):
+        return jnp.sort(many)[-1]
+
+
+@pytest.mark.usefixtures("own")
+def test_modules_of_users_may_do_what_no_kernel_can():
+    """XLA does not compile a sort into a kernel: a subclass of `RobustPI` with one in `tolerated` broke Auto."""
+    best = jax.jit(one_kernel(lambda rule, many: rule.best(many)))
+    assert best(Largest(), jnp.array([1.0, 3.0, 2.0])) == 3
 
 
 @pytest.mark.usefixtures("own")

@@ -364,7 +364,7 @@ def test_named_constraints_name_the_columns():
 def test_games_can_be_stepped_through_without_jit():
     """For debugging: `print` and breakpoints in losses see numbers."""
     problem, rounds = simplex()
-    few, seen = jax.tree.map(lambda leaf: leaf[:3], rounds), []
+    few, seen = jax.tree.map(lambda leaf: np.asarray(leaf[:3]), rounds), []  # JAX has not made arrays of them yet
 
     def loss(x, r):
         seen.append(x)

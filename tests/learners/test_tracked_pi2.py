@@ -164,6 +164,23 @@ def test_roots_on_a_box_have_infinite_gradients_and_are_played():
     assert game.bad_round == -1 and np.all(game.decision < 0.3)
 
 
+def test_units_change_nothing_where_the_first_gradient_is_infinite():
+    """The loss is a root at 0, where the game begins but for one entry, and so is the constraint, in all entries."""
+    problem = cx.Problem(
+        Box(jnp.zeros(3), jnp.ones(3)),
+        lambda x, r: r["loss"] * (r["cost"] @ x - jnp.sqrt(x[0])),
+        lambda x, r: r["constraint"] * (1 - jnp.sqrt(x[1])),
+    )
+
+    def play(loss, constraint):
+        sizes = {"loss": np.full(20, loss), "constraint": np.full(20, constraint)}
+        rounds = sizes | {"cost": np.random.default_rng(0).normal(1, size=(20, 3))}
+        return cx.play(problem, Auto(), rounds, key=KEY, start=np.zeros(3)).decision
+
+    for other in ((2.0**20, 1.0), (2.0**-20, 2.0**9)):
+        np.testing.assert_array_equal(play(*other), play(1.0, 1.0))
+
+
 def test_a_loss_that_wakes_late_on_a_box_is_played_alike_in_all_units():
     def play(size):
         box = Box(-size * jnp.ones(3), size * jnp.ones(3))

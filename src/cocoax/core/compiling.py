@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -93,7 +94,8 @@ def one_kernel(function: Callable) -> Callable:
     callbacks cannot be compiled so. Arguments are PyTrees of arrays, of floats, booleans, or places of entries
     (integers up to 2^24, which a float holds). If they are large, or not stored entry by entry, it is `function`
     itself, and what it calls may be one kernel. It is also `function` itself outside of `own_program`: XLA ends the
-    process where it cannot compile such a kernel, so users' transformations have none.
+    process where it cannot compile such a kernel, so users' transformations have none. Nor have modules whose class is
+    not of cocoax, such as a user's subclass of a dual, unless the class itself says `arithmetic = True`.
 
     >>> with own_program():
     ...     one_kernel(lambda x, y: (x + y) / 2)(1.0, 2.0).item()
@@ -127,7 +129,8 @@ def one_kernel(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*given):
         leaves, structure = jax.tree.flatten(given)
-        if tree.in_one_kernel.get() or not _is_own.get() or not _is_small(given) or not _has_one_cpu():
+        may = _is_own.get() and _has_one_cpu() and _is_small(given) and all(map(_is_arithmetic, given))
+        if tree.in_one_kernel.get() or not may:
             return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.
         wide = tree.dtype((leaves, np.float32(0)))
@@ -140,6 +143,12 @@ def one_kernel(function: Callable) -> Callable:
 def _has_one_cpu() -> bool:
     """Among several devices an array may be divided, and sums of its entries are then no arithmetic of one of them."""
     return jax.default_backend() == "cpu" and jax.device_count() == 1
+
+
+def _is_arithmetic(argument) -> bool:
+    """Methods of users' classes may do what no kernel can."""
+    kind = type(argument)
+    return not isinstance(argument, eqx.Module) or vars(kind).get("arithmetic", kind.__module__.startswith("cocoax."))
 
 
 def _is_small(given) -> bool:

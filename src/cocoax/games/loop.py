@@ -64,4 +64,4 @@ def play_rounds(step: Callable, state, rounds, *, capacity: int | None = None) -
 
 def at(rounds, t) -> Round:
     """Round t of a PyTree of rounds."""
-    return jax.tree.map(lambda leaf: leaf[t], rounds)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[t], rounds)  # without jit, leaves may still be NumPy's

@@ -160,7 +160,9 @@ class TrackedPI2(AbstractLearner):
         gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
         poles = may_have_poles(problem, played, round)
         caps = keep * state.caps
-        gradients = _without_infinities(gradients, caps) if poles else gradients
+        if poles:
+            usual = ratio(jnp.abs(jnp.append(loss, values)), jnp.asarray(domain.diameter(2), loss.dtype))
+            gradients = _without_infinities(gradients, caps, usual)
         on_box = isinstance(state.step, DistanceBoundState)
         far = state.step.far if on_box else None
         given, control, units, direction, of_constraints, caps = kernel_on(domain, aimed)(
@@ -240,18 +242,23 @@ def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate
     return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
-def _without_infinities(gradients: tuple[Point, Point], caps: Float[Array, " k"]) -> tuple[Point, Point]:
-    longest = jnp.where(caps > 0, caps, 1)
-    return _finite(gradients[0], longest[0]), jax.vmap(_finite)(gradients[1], longest[1:])
+def _without_infinities(gradients: tuple[Point, Point], longest: Float[Array, " k"], usual: Float[Array, " k"]):
+    return _finite(gradients[0], longest[0], usual[0]), jax.vmap(_finite)(gradients[1], longest[1:], usual[1:])
 
 
-def _finite(gradient: Point, cap) -> Point:
-    """Infinite entries, such as the slope of a root at 0, count as the longest gradient so far."""
+def _finite(gradient: Point, longest, usual) -> Point:
+    """Infinite entries, such as the slope of a root at 0, count as the longest gradient so far; in the first one, as
+    all its other entries together, else as `usual`, the value over the diameter: numbers that have its unit. Else as 1.
+    """
 
-    def bounded(x):
-        return x if tree.is_element(x) else jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x)
+    def bounded(cap):
+        def of_leaf(x):
+            return x if tree.is_element(x) else jnp.where(jnp.isinf(x), jnp.sign(x) * cap, x)
 
-    return jax.tree.map(bounded, gradient, is_leaf=tree.is_element)
+        return jax.tree.map(of_leaf, gradient, is_leaf=tree.is_element)
+
+    caps = jnp.stack([longest, tree.norm(bounded(0)), usual, jnp.ones_like(usual)])
+    return bounded(caps[jnp.argmax(caps > 0)])
 
 
 Auto = TrackedPI2
