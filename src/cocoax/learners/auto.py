@@ -190,7 +190,7 @@ class TrackedPI2(AbstractLearner):
         costs = tree.scale(given.boost, direction)
         moved = tracker.point, followed.point
         averaged, entropic, changed, aim = kernel_on(domain, mixed)(
-            domain, state.averaged, state.entropic, units, of_constraints, *moved, costs, keep
+            domain, state.averaged, state.entropic, *moved, units, of_constraints, costs, keep
         )
         units = eqx.combine(changed, units)
         chosen = state.chosen

@@ -15,6 +15,7 @@ from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..primal.distance_bound import DistanceBound, DistanceBoundState
 from ..primal.slow_start import SlowStart, SlowStartState
+from ..primal.tracking import in_hull
 from .averaged import Averaged
 from .entropic import Entropic
 from .overshoot import Curved, Overshoot
@@ -187,17 +188,21 @@ def _begun_anew(overshoot: Overshoot, wakes) -> Overshoot:
     return Overshoot(jnp.where(wakes, 0, overshoot.curvature))
 
 
-def mixed(domain: AbstractDomain, *parts) -> tuple[Averaged | None, Entropic | None, Units, Point]:
-    """`_mixed`, in the domain."""
-    *others, aim = _mixed(*parts)
-    return *others, aim if domain.intervals() is None else domain.project(aim)  # mixtures round beyond the ends
+def mixed(
+    domain: AbstractDomain, averaged: Averaged | None, entropic: Entropic | None, old: Point, new: Point, *others
+) -> tuple[Averaged | None, Entropic | None, Units, Point]:
+    """What is played after a move of the tracker's point from `old` to `new`; rounding does not lead out of X."""
+    averaged, entropic, units, aim = _mixed(averaged, entropic, old, new, *others)
+    if averaged is not None:  # over many rounds its rounding adds up
+        averaged = Averaged(in_hull(domain, averaged.mean, new), averaged.both)
+    return averaged, entropic, units, aim if domain.intervals() is None else domain.project(aim)
 
 
 @one_kernel
 def _mixed(
-    averaged: Averaged | None, entropic: Entropic | None, units: Units, of_constraints: Clipped, old, new, costs, keep
+    averaged: Averaged | None, entropic: Entropic | None, old, new, units: Units, of_constraints: Clipped, costs, keep
 ) -> tuple[Averaged | None, Entropic | None, Units, Point]:
-    """What is played after a move of the tracker's point from `old` to `new`, in a round with these costs."""
+    """`mixed`, but for the domain, in a round with these costs."""
     point, aim = old, new
     if averaged is not None:
         point = averaged.mixed_with(old)

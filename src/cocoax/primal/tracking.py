@@ -100,10 +100,14 @@ def _followed(tracker: Tracker, domain: AbstractDomain, diameter, update, slack,
     at_once = [walk.point()] if weights.size and span.at_once else []
     away, rest, *point = span.written(walk.away, walk.rest, *at_once)
     new = Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left, *point)
-    if centre is None or type(domain).tangent is AbstractDomain.tangent:  # whose hull is all of space
-        return new
-    rest = tree.add(centre, domain.tangent(tree.sub(new.rest, centre)))
-    return eqx.tree_at(lambda tracker: tracker.rest, new, rest)
+    return new if centre is None else eqx.tree_at(lambda tracker: tracker.rest, new, in_hull(domain, new.rest, centre))
+
+
+def in_hull(domain: AbstractDomain, point: Point, centre: Point) -> Point:
+    """The point without what rounding led out of the affine hull of X, in which `centre` lies."""
+    if type(domain).tangent is AbstractDomain.tangent:  # all of space
+        return point
+    return tree.add(centre, domain.tangent(tree.sub(point, centre)))
 
 
 _in_one_kernel = functools.cache(one_kernel)
