@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 import cocoax as cx
 from cocoax.learners import DPP, Auto, Certified, Stay
+from cocoax.problem.minorants import tangents
 
 pytestmark = pytest.mark.usefixtures("free_promotion")
 KEY = jax.random.key(0)
@@ -329,6 +330,16 @@ def test_sessions_know_their_regret(tmp_path):
     assert late.certificate().rounds == 8
     with pytest.raises(cx.SessionError, match="certify=True"):
         cx.Session(problem, TRACKED, key=KEY, horizon=20).certificate()
+
+
+def test_tangents_are_not_above_the_loss_in_float32():
+    """At the points where they touch it, in exact arithmetic; without an allowance, rounding lifts some."""
+    x, rows = (jnp.asarray(np.random.default_rng(i).uniform(1, 2, (50, 3)), jnp.float32) for i in (0, 1))
+    problem = cx.Problem(cx.domains.Box(jnp.ones(3), jnp.full(3, 2.0)), lambda x, r: 0.5 * jnp.vdot(r, x) ** 2)
+    offsets, slopes = jax.jit(jax.vmap(lambda x, r: tangents(problem, x, r)))(x, rows)
+    x, rows, offsets, slopes = (np.asarray(part, np.float64) for part in (x, rows, offsets[:, 0], slopes[:, 0]))
+    room = 0.5 * (rows * x).sum(1) ** 2 - offsets - (slopes * x).sum(1)
+    assert (room >= 0).all() and (room <= 1e-3).all()
 
 
 @pytest.mark.parametrize("bend", [False, pytest.param(True, marks=pytest.mark.slow)])

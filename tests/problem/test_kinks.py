@@ -44,6 +44,7 @@ def test_only_nonnegative_sums_of_affine_kinks_count():
     z = (A @ np.asarray(X) + b).reshape(2, 8)
     np.testing.assert_allclose(z[0], [*(X - R), 0.5, 0.1, *X])
     np.testing.assert_allclose(c, 0.5)
+    assert known(lambda x, r: jnp.abs(r @ x)) is not None  # they all meet at the start
     assert known(lambda x, r: jnp.sum(x**2)) is None  # no kinks
     assert known(lambda x, r: jnp.sum(jnp.abs(x) ** 2)) is None  # not affine in the kinks
     assert known(lambda x, r: jnp.abs(jnp.sum(x**2) - 1)) is None  # kinks of something curved
