@@ -20,7 +20,6 @@ _POWERS = ("pow", "cbrt", "rsqrt", "atan2")
 _CASES = ("abs", "clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond", *_ORDER, *_TESTS, *_POWERS)
 _KINKS = ("max", "min", "sqrt", "select_n", *_CASES)
 _WHOLE = ("scan", "remat2", "checkpoint", "custom_vjp_call")  # calls that are never inlined
-_IN_THEM = ("abs", "max", "min", "select_n", "eq", "ne", "lt", "le", "gt", "ge", *_CASES)
 
 
 def replace_kinks(function: Callable, rule: Callable, x, *rest, root: Callable = jnp.sqrt):
@@ -98,7 +97,7 @@ def _replaced(equation, arguments, rule, root):
 def _chooses(equation, depends) -> bool:
     """Whether an equation's result has kinks or jumps where those of its arguments change."""
     if equation.primitive.name in _WHOLE:
-        return _uses([equation], _IN_THEM)
+        return _uses([equation], _KINKS)
     chosen = (each.aval for each, depend in zip(equation.invars, depends) if depend)
     return equation.primitive.name in _CASES or any(not jnp.issubdtype(one.dtype, jnp.inexact) for one in chosen)
 
