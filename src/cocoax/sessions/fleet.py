@@ -112,7 +112,8 @@ class Fleet(FleetViews):
     def compile(self, like: Round = None) -> None:
         """Compile the programs for rounds like this one, or like those before, so that no call waits for it.
 
-        Not for `played=`, which compiles in its first call, and for more than 1,024 campaigns in a call.
+        Not for `played=`, for more than 1,024 campaigns in a call, and for a certificate's test whether the constraints
+        can be met: these compile in their first call.
         """
         with self._guard.alone(self):
             schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
