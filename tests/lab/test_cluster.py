@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import functools
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -248,6 +249,12 @@ def test_any_executor_will_do(alone, tmp_path):
     assert study.table().equals(alone.table())
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         assert small().run(quiet=True, executor=threads).table().equals(alone.table())
+
+
+def test_an_executor_that_forks_is_refused(tmp_path):
+    forks = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(1, forks) as processes, pytest.raises(cx.LabError, match="spawn"):
+        small(tmp_path).run(quiet=True, executor=processes)
 
 
 class Closing(Queue):

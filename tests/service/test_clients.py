@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import service_tools as tools
 
-CLIENTS = Path(__file__).parent.parent.parent / "examples" / "clients"
+ROOT = Path(__file__).parent.parent.parent
+CLIENTS = ROOT / "examples" / "clients"
 
 
 def _node() -> str | None:
@@ -49,10 +50,13 @@ def decides_first(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def request_first(tmp_path_factory):
+    """The file of docs/production.md."""
     folder = tmp_path_factory.mktemp("service")
-    (folder / "request.json").write_text('{"v": 1.0, "c": 0.4}')
-    (folder / "round.json").write_text('{"sold": 1}')
-    with _service(folder, kind="offers", pending=2, request=("v", "c")) as service:
+    (folder / "request.json").write_text('{"value": [0, 0.7]}')
+    (folder / "round.json").write_text('{"cost": [0, 0.3]}')
+    page = (ROOT / "docs" / "production.md").read_text()
+    file = page.partition("```python\n# offers.py\n")[2].partition("```")[0]
+    with _service(folder, file=file.replace('"offers.fleet"', repr(str(folder / "fleet")))) as service:
         yield service
 
 

@@ -59,6 +59,9 @@ def test_page_shows_campaigns_and_finds_them(tmp_path):
             page.wait_for_selector("#ask:not([hidden])")
             page.wait_for_function("document.querySelector('#said').textContent.includes('token is missing')")
             assert not cells(page)
+            page.fill("#token", "another")
+            page.press("#token", "Enter")
+            expect(page.locator("#said")).to_contain_text("this token is unknown")
             page.fill("#token", tools.TOKENS["read"])
             page.press("#token", "Enter")
             expect(page.locator("#rows tr")).to_have_count(13)
@@ -105,6 +108,10 @@ def test_page_shows_where_the_budget_of_each_campaign_stands(tmp_path):
             assert "0.4 spent and 0.1 reserved of 0.5" in page.text_content("#one")
             parts = page.evaluate("[...document.querySelectorAll('#one .bar i')].map(part => part.style.width)")
             assert [round(float(part.rstrip("%"))) for part in parts] == [80, 20]  # spent, reserved
+            shown = page.evaluate("[1234567.25, 12345.678, 999.1234, 0.0004].map(shown)")
+            assert shown == ["1,234,567", "12,345.7", "999.123", "4.00e-4"]
+            over = "budgets({budget: [0], spent: [%s], reserved: [0], planned: [0]})[0].used > 1"
+            assert page.evaluate(over % 0.1) and not page.evaluate(over % 0)
             page.screenshot(path=SCREENSHOTS / f"service-budgets-{look}.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert all("422" in text for text in said), said  # Chromium reports that there is no certificate

@@ -36,13 +36,13 @@ def fleet(path=None, **options):
     return cx.Fleet(tools.problem(), learner, path, key=key, horizon=tools.HORIZON, **options)
 
 
-def offers(path=None, *, request=True, **options):
+def offers(path=None, **options):
     """Decides after requests, within a budget of 1, or of the campaign's own."""
     problem = cx.Problem(
         cx.domains.ProbabilitySimplex(2),
         lambda x, r: -r["v"] * x[1],
         lambda x, r: r["c"] * x[1] - 0.1,
-        request=request,
+        request=True,
     )
     learner = cx.learners.Budgeted(
         cx.learners.DualMirrorDescent(0.01), spend=lambda x, r: r["c"] * x[1], budget=1.0, safe=[1.0, 0.0]
@@ -112,11 +112,12 @@ def asked(function, it=None, *, tokens=None, role=None, **limits):
 
 
 @contextlib.contextmanager
-def process(folder, path, *options, kind="fleet", **settings):
+def process(folder, path, *options, kind="fleet", file=FILE, **settings):
     """(a service in a process of its own, its port)."""
-    file = Path(folder) / "served.py"
-    file.write_text(FILE.format(tools=str(Path(__file__).parent), path=str(path), kind=kind, settings=settings))
-    command = [sys.executable, "-m", "cocoax.cli", "serve", str(file), "--port", "0", *options]
+    served = Path(folder) / "served.py"
+    parts = {"tools": str(Path(__file__).parent), "path": str(path), "kind": kind, "settings": settings}
+    served.write_text(file.format(**parts) if file is FILE else file)
+    command = [sys.executable, "-m", "cocoax.cli", "serve", str(served), "--port", "0", *options]
     with open(Path(folder) / "log", "a") as log:
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ)
     try:

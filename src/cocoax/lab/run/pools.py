@@ -111,6 +111,12 @@ class Executor(Here):
     def __init__(self, executor: Any):
         if not callable(getattr(executor, "submit", None)):
             raise LabError(f"executor must have a method submit, got {executor!r:.80}")
+        context = getattr(executor, "_mp_context", None)  # of a ProcessPoolExecutor
+        if context is not None and context.get_start_method() == "fork":
+            raise LabError(
+                "processes that are forked wait for ever in JAX; give "
+                'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))'
+            )
         self._executor, self._expected = executor, workbench.settings()
         self._sent = weakref.WeakKeyDictionary[Workbench, Any]()  # what stands for a problem in tasks
         self._learner = functools.lru_cache(maxsize=64)(self.share)  # and for the bytes of a learner
