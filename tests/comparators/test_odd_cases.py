@@ -4,6 +4,7 @@ import functools
 import warnings
 from fractions import Fraction
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -209,3 +210,14 @@ def test_a_floor_that_is_far_below_does_not_lift_the_bound(floor):
     rounds = {"target": targets, "floor": np.full(200, floor)}
     best = hindsight(cx.Problem(cx.domains.LinfBall(1, 1.0), loss), rounds)
     assert best.lower_bound <= value * (1 + 1e-12) and best.gap <= 1e-6 * value
+
+
+def test_derivatives_that_are_backward_only_are_enough():
+    @jax.custom_vjp
+    def square(z):
+        return z**2
+
+    square.defvjp(lambda z: (z**2, z), lambda z, weight: (2 * z * weight,))
+    problem = cx.Problem(cx.domains.LinfBall(2, 1.0), lambda x, r: square(x[0] - r) + jnp.abs(x[1] - r))
+    best = hindsight(problem, np.array([0.1, 0.2, 0.6]))  # at the mean, and at the median
+    np.testing.assert_allclose([best.value, best.lower_bound], 0.14 + 0.5, rtol=2e-6)

@@ -157,10 +157,16 @@ class Compiled:
         return self._rows[1:]
 
     def products(self, x, weights, ways):
-        """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled."""
+        """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled.
+
+        NaN where derivatives are backward only.
+        """
         count = len(ways)
         filled = np.concatenate([ways, np.zeros((-count % 64, len(x)))])
-        return np.asarray(_products(self.functions, x, weights, filled))[:count]
+        try:
+            return np.asarray(_products(self.functions, x, weights, filled))[:count]
+        except (TypeError, ProblemError):
+            return np.full_like(ways, np.nan)
 
 
 class Objective(Compiled):

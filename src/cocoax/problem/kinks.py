@@ -17,9 +17,11 @@ _OTHER = ("exp", "log", "log1p", "exp2", "logistic", "pow", "while", "scan", "co
 _ORDER = ("sort", "argmax", "argmin", "reduce_max", "reduce_min", "cummax", "cummin", "top_k")
 _TESTS = ("eq", "ne", "lt", "le", "gt", "ge")
 _POWERS = ("pow", "cbrt", "rsqrt", "atan2")
-_CASES = ("abs", "clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond", *_ORDER, *_TESTS, *_POWERS)
+_UNKNOWN = ("custom_vjp_call",)  # it has no forward derivative, and may be anything
+_STEPS = ("abs", "clamp", "sign", "floor", "ceil", "round", "rem", "while", "cond")
+_CASES = (*_STEPS, *_ORDER, *_TESTS, *_POWERS, *_UNKNOWN)
 _KINKS = ("max", "min", "sqrt", "select_n", *_CASES)
-_WHOLE = ("scan", "remat2", "checkpoint", "custom_vjp_call")  # calls that are never inlined
+_WHOLE = ("scan", "remat2", "checkpoint")  # calls that are never inlined
 
 
 def replace_kinks(function: Callable, rule: Callable, x, *rest, root: Callable = jnp.sqrt):
@@ -33,7 +35,7 @@ def replace_kinks(function: Callable, rule: Callable, x, *rest, root: Callable =
 def has_other_kinks(function: Callable, x, *rest) -> bool:
     """Whether x chooses between cases otherwise than by |z|, max and min, as in `where(x > 0, x, 0)` or `(x > 0) * x`.
 
-    What is left of a convex function without its |z| need not be convex then. Roots are not looked at.
+    What is left of a convex function without its |z| need not be convex then. Of square roots see `replace_kinks`.
     """
     found = []
 
