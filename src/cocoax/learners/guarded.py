@@ -51,8 +51,8 @@ class Guarded(AbstractLearner):
     regret $\le cRDT^p + (2\sqrt T+1)RD + \mathrm{Reg}(T)$,
     violation $\le cGT^q + (2\sqrt T+1)G + \mathrm{Viol}(T)$.
 
-    So it has the rates of its fallback, whatever the candidate plays in X; and it plays the candidate's decisions, where
-    those are good. For constraints that x meets only in expectation, the problem must state D and G
+    So it has the rates of its fallback, whatever the candidate plays in X; and it plays the candidate's decisions,
+    where those are good. For constraints that x meets only in expectation, the problem must state D and G
     (`Regularity`): multipliers of the certificate are then limited to $\Lambda_t=10\frac{RD}Gt^{p-1/2}$ in total, which
     adds $2mG\Lambda_T\sqrt T=20mRDT^p$ to the expected regret.
 
