@@ -20,8 +20,7 @@ def render(**data) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {part.__name__: part for part in (number, plus_minus, exact, fraction, listed)}
-    templates.filters["is_finite"] = math.isfinite
+    templates.filters |= {part.__name__: part for part in (number, plus_minus, exact, fraction, listed, math.isfinite)}
     templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     assets = {"css": _asset("page.css"), "scripts": [_asset("plot.js"), _asset("page.js")]}
     return templates.get_template("page.html.j2").render(**assets, **data)

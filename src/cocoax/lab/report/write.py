@@ -183,8 +183,7 @@ def _origin(study) -> dict[str, str]:
 
 def _images(data: ReportData, kind: str) -> list[tuple[str, bytes]]:
     """A figure of one problem, by format; nothing if it would be empty."""
-    horizons = data.played["horizon"].n_unique()
-    if horizons < (2 if kind == "horizons" else 1):
+    if data.played["horizon"].n_unique() < (2 if kind == "horizons" else 1):
         return []
     if kind == "rounds":
         return list(image_files(draw_rounds(data.curves, data.looks, constrained=data.constrained)))

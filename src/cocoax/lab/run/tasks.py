@@ -51,8 +51,7 @@ class Part:
     """Instances of one problem that fit into memory together, and what is missing of their games."""
 
     def __init__(self, number: int, bench: Workbench, games: list[Planned], comparators: Keys, device: str):
-        self.number, self.bench = number, bench
-        self._comparators = comparators
+        self.number, self.bench, self._comparators = number, bench, comparators
         self._known = pl.DataFrame({"key": []}, {"key": pl.String})  # the rows of those that were found
         keys: dict[str, Keys] = {}
         for game in games:
