@@ -37,6 +37,7 @@ def run(*arguments):
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_a_table_a_plot_and_its_figures(tmp_path):
     done = run("--quick", "--only", "lmos,throughput", "--out", str(tmp_path))  # these take least
     assert done.returncode == 0, done.stderr

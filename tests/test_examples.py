@@ -225,6 +225,7 @@ def test_readme_example_runs_as_printed(tmp_path):
     assert 0 <= gap < 1e-4
 
 
+@pytest.mark.slow  # tests/problems/real plays the same problems
 def test_real_problems_are_drawn_with_data_or_without(show, monkeypatch, tmp_path):
     """Without fetched data, from numbers of the same form; enough rounds that limits are kept, measured once."""
     monkeypatch.setenv("COCOAX_DATA", str(tmp_path / "none"))

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 SCRIPT = textwrap.dedent("""
     import inspect, sys, types
     import beartype, jax, jaxtyping
@@ -66,6 +68,7 @@ SCRIPT = textwrap.dedent("""
 STRICT = {"JAX_NUMPY_DTYPE_PROMOTION": "strict", "JAX_NUMPY_RANK_PROMOTION": "raise"}
 
 
+@pytest.mark.slow
 def test_every_call_of_games_with_all_learners_has_the_types_it_says():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=os.environ | STRICT)
     assert done.returncode == 0, done.stderr

@@ -16,10 +16,10 @@ SHORT, LONG = 23, 100  # rounds
 FILES = ("session", "session-wal", "session-acknowledged")
 
 
-FEW_KILLS = [(tools.RANDOM, 6, 0)]  # whoever learns, the same is written
+FEW_KILLS = [(tools.RANDOM, 3, 0)]  # whoever learns, the same is written
 KILLS = [
     *FEW_KILLS,
-    ("Auto", 2, 0),
+    ("Auto", 5, 0),
     *((tools.RANDOM, 16, seed) for seed in range(1, 9)),
     *(("Auto", 16, seed) for seed in range(1, 5)),
 ]
