@@ -3,8 +3,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUNTIME := .venv/runtime
 INSTALLED := .venv/installed
-# What is imported is compiled then.
-QUIETLY := --quiet --disable-pip-version-check --no-compile
 
 TESTS ?=
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -57,11 +55,11 @@ bench: $(INSTALLED)  ## all speeds on the CPU, as ratios; rewrites docs/benchmar
 
 $(RUNTIME): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install $(QUIETLY) --editable ".[lab,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab,cluster]"
 	touch $@
 
 $(INSTALLED): $(RUNTIME)
-	$(BIN)/python -m pip install $(QUIETLY) --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
 release-check:  ## wheel and sdist, twice; empty environments of each Python that is here; TESTS=tests/games for tests too
