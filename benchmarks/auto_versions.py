@@ -22,7 +22,7 @@ PLACES = {  # the domain, and how many rounds
     "simplex of 1,000": (domains.ProbabilitySimplex(1000), 1000),
     "box of 1,000": (domains.Box(jnp.zeros(1000), jnp.ones(1000)), 1000),
     "nuclear ball, 50 x 50": (domains.NuclearNormBall((50, 50), 10.0), 200),
-    "nuclear ball, 1000 x 1000": (domains.NuclearNormBall((1000, 1000), 10.0), 6),
+    "nuclear ball, 1000 x 1000": (domains.NuclearNormBall((1000, 1000), 10.0), 128),  # the first 64 moves cost more
 }
 
 

@@ -190,7 +190,15 @@ class TrackedPI2(AbstractLearner):
         costs = tree.scale(given.boost, direction)
         moved = tracker.point, followed.point
         averaged, entropic, changed, aim = kernel_on(domain, mixed)(
-            domain, state.averaged, state.entropic, *moved, units, of_constraints, costs, keep
+            domain,
+            state.averaged,
+            state.entropic,
+            *moved,
+            units,
+            of_constraints,
+            self.dual.overspent(control),
+            costs,
+            keep,
         )
         units = eqx.combine(changed, units)
         chosen = state.chosen

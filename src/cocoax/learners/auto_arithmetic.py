@@ -200,7 +200,15 @@ def mixed(
 
 @one_kernel
 def _mixed(
-    averaged: Averaged | None, entropic: Entropic | None, old, new, units: Units, of_constraints: Clipped, costs, keep
+    averaged: Averaged | None,
+    entropic: Entropic | None,
+    old,
+    new,
+    units: Units,
+    of_constraints: Clipped,
+    overspent,
+    costs,
+    keep,
 ) -> tuple[Averaged | None, Entropic | None, Units, Point]:
     """`mixed`, but for the domain, in a round with these costs."""
     point, aim = old, new
@@ -211,4 +219,5 @@ def _mixed(
     if entropic is not None:
         entropic = entropic.observe(point, costs, keep)
         aim = entropic.mixed_with(aim)
-    return averaged, entropic, units.moved(tree.sub(new, old), of_constraints).without_loss, aim
+    units = units.moved(old, new, of_constraints, overspent, keep, always=averaged is not None)
+    return averaged, entropic, units.without_loss, aim

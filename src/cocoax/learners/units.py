@@ -15,6 +15,9 @@ from ..domains.base import AbstractDomain, Point
 from ..problem.problem import Problem
 
 _BEYOND = 3.0  # standard deviations by which a constraint is overspent before its unit may grow
+_NEAR = 1.0  # and before all slopes along moves of matrices are taken
+_FIRST, _EVERY = 64, 8  # moves, and one of so many rounds, in which they are taken anyhow
+_GROWN = 0.01  # a growth that is less than that changes no unit by 1%
 
 
 class Clipped(NamedTuple):
@@ -33,7 +36,10 @@ class Units(eqx.Module):
 
     The multiplier at which a move d neither pays nor costs is $|\langle\bar F,d\rangle|/|\langle\nabla g_i,d\rangle|$.
     Where the decisions' moves say that this is larger than $\ell_i$, the unit may grow up to it, but only while the
-    constraint is overspent beyond noise: where a constraint is nothing but noise, so is that ratio.
+    constraint is overspent beyond noise: where a constraint is nothing but noise, so is that ratio. On matrices, where
+    slopes take passes over memory, only the first 64 moves count, one round in eight, and all while that is near, or
+    while a unit is larger than $\ell_i$, or with memory. (Without the first two, a decision that is pinned early has no
+    slopes.)
     """
 
     loss_gradients: Point  # their sum
@@ -116,13 +122,24 @@ class Units(eqx.Module):
         state = Units(self.loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_each, growth)
         return unit, wakes, ratio(above / rounds, asleep), state
 
-    def moved(self, move: Point, of_constraints: Clipped) -> "Units":
-        """After a move of the decision: the slopes along it join their means."""
+    def moved(self, old: Point, new: Point, of_constraints: Clipped, overspent, keep, always: bool) -> "Units":
+        """After a move of the decision: the slopes along it join their means, `always` or where they may matter."""
         if self.ages.size == 0:
             return self
-        square, of_loss = tree.dots(move, [move, self.loss_gradients])
-        of_each = jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints.gradient)
-        return eqx.combine(_with_slopes(self.numbers, square, of_loss, of_constraints.factor, of_each), self)
+
+        def with_slopes() -> Units:
+            move = tree.sub(new, old)
+            square, of_loss = tree.dots(move, [move, self.loss_gradients])
+            of_each = jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints.gradient)
+            return _with_slopes(self.numbers, square, of_loss, of_constraints.factor, of_each)
+
+        if always:
+            return eqx.combine(with_slopes(), self)
+        sampled = (self.moves < _FIRST) | (self.rounds % _EVERY < 1) | (keep < 1)  # with memory, rounds are no count
+        matters = sampled | ((overspent > _NEAR) | (self.growth > _GROWN)).any()
+        if tree.in_one_kernel.get():  # which has no branches
+            return eqx.combine(tree.where(matters, with_slopes(), self.numbers), self)
+        return eqx.combine(jax.lax.cond(matters, with_slopes, lambda: self.numbers), self)
 
 
 class Squares(NamedTuple):
