@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 import cocoax as cx
 from cocoax import domains
-from cocoax.core.compiling import own_program, quick_options
+from cocoax.core.compiling import game_options, own_program
 
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
 PLACES = {  # the domain, and how many rounds
@@ -30,9 +30,10 @@ def compiled(problem, learner, rounds):
     """The compiled game, and how long compiling took."""
     game = jax.jit(lambda rounds: cx.play(problem, learner, rounds, key=jax.random.key(1)).loss.sum())
     with own_program():
-        lowered = game.lower(rounds)
+        traced = game.trace(rounds)
+    lowered, options = traced.lower(), game_options(traced)
     begin = time.process_time()
-    return lowered.compile(compiler_options=quick_options()), time.process_time() - begin
+    return lowered.compile(compiler_options=options), time.process_time() - begin
 
 
 def main():

@@ -32,7 +32,7 @@ def lap():
     return spent
 import cocoax as cx
 import jax
-from cocoax.core.compiling import own_program, quick_options
+from cocoax.core.compiling import game_options, own_program
 spent = {"import": lap()}
 instance = cx.problems.matrix_completion(jax.random.key(0))
 rounds = jax.block_until_ready(instance.rounds(100, jax.random.key(1)))
@@ -43,7 +43,7 @@ with own_program():
 spent["trace"] = lap()
 lowered = traced.lower()
 spent["lower"] = lap()
-compiled = lowered.compile(compiler_options=quick_options())
+compiled = lowered.compile(compiler_options=game_options(traced))
 spent["compile"] = lap()
 jax.block_until_ready(compiled(instance.problem, rounds, jax.random.key(2)))
 spent["play"] = lap()

@@ -48,7 +48,7 @@ def test_steps_are_their_formula(options):
         np.testing.assert_allclose(points[t], x, rtol=0, atol=1e-12)
         x = np.clip(x - reference.advance(gradient, x), LOWER, UPPER)
         np.testing.assert_allclose(states.bound[t], reference.bound, rtol=1e-10)
-        np.testing.assert_allclose(states.far[t], reference.far, rtol=1e-10)
+        np.testing.assert_allclose(jax.vmap(lambda state: state.far)(states)[t], reference.far, rtol=1e-10)
     assert reference.bound == reference.most and reference.ended.tolist() == (
         [False] * 3 if options else [True, True, False]
     )

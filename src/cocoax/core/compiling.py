@@ -4,7 +4,6 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import equinox as eqx
@@ -14,12 +13,14 @@ import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from . import tree
+from .reductions import sums_are_short
 
 _QUICK: dict[str, bool | int] = {
     "xla_cpu_use_fusion_emitters": False,  # the older ones make kernels that run as fast, in half the time
     "xla_cpu_parallel_codegen_split_count": 2,  # side by side; for many small kernels, more parts do not pay
 }
 _ONCE = {"xla_backend_optimization_level": 1}  # draws rounds as fast, but plays up to a fifth slower
+_IN_ORDER = {"xla_disable_hlo_passes": "tree_reduction_rewriter"}  # it makes three kernels of a sum that could be one
 
 
 def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Callable:
@@ -38,31 +39,35 @@ def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Ca
         with own_program():
             return function(*given)
 
+    traced = jax.jit(ours, **arguments)
+
     @functools.cache
-    def quick():
-        options = quick_options()
-        if not options:
-            return plain
-        return jax.jit(ours, compiler_options=options | _ONCE if once else options, **arguments)
+    def quick(in_order: bool):
+        chosen = quick_options() | (_ONCE if once else _IN_ORDER if in_order else {})
+        return jax.jit(ours, compiler_options=chosen, **arguments)
 
     @functools.wraps(function)
     def call(*given):
-        return (plain if tree.is_traced(given) or _is_under_jit() else quick())(*given)
+        if tree.is_traced(given) or _is_under_jit() or not quick_options():
+            return plain(*given)
+        return quick(not once and sums_are_short(traced.trace(*given).jaxpr))(*given)
 
     return call
 
 
-_is_own: ContextVar[bool] = ContextVar("_is_own", default=False)
+def game_options(traced: Any) -> dict[str, Any]:
+    """The options with which `quick_jit` compiles a program, from `jax.jit(function).trace(...)`."""
+    return quick_options() | (_IN_ORDER if quick_options() and sums_are_short(traced.jaxpr) else {})
 
 
 @contextlib.contextmanager
 def own_program() -> Iterator[None]:
     """Where a whole program is traced that cocoax compiles itself, and nobody transforms: `one_kernel` works there."""
-    outer = _is_own.set(True)
+    outer = tree.in_own_program.set(True)
     try:
         yield
     finally:
-        _is_own.reset(outer)
+        tree.in_own_program.reset(outer)
 
 
 @functools.cache
@@ -129,7 +134,7 @@ def one_kernel(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*given):
         leaves, structure = jax.tree.flatten(given)
-        may = _is_own.get() and _has_one_cpu() and _is_small(given) and all(map(_is_arithmetic, given))
+        may = tree.in_own_program.get() and _has_one_cpu() and _is_small(given) and all(map(_is_arithmetic, given))
         if tree.in_one_kernel.get() or not may:
             return function(*given)
         # One argument: if XLA finds that a kernel does not need one of several, it ends the process.

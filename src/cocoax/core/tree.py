@@ -12,10 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from .reductions import SHORT
+
 _PARTS = 16  # of a vector whose smallest entry is looked for
 
 in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
 """Whether a function of `compiling.one_kernel` is traced: there, products of matrices cannot be compiled."""
+
+in_own_program: ContextVar[bool] = ContextVar("in_own_program", default=False)
+"""Whether a program is traced that cocoax compiles itself: there, sums of vectors are one kernel, if they are short."""
 
 
 class AbstractElement(eqx.Module):
@@ -109,15 +114,15 @@ def dot(x, y):
 
 
 def dots(x, others):
-    """<x, y> for all y of a list; of vectors, by one product with a matrix, which takes fewer passes."""
-    if in_one_kernel.get() or not (isinstance(x, jax.Array) and x.ndim == 1):
+    """<x, y> for all y of a list; of vectors, by one product with a matrix where that takes fewer kernels."""
+    if in_one_kernel.get() or not (isinstance(x, jax.Array) and x.ndim == 1) or _is_quick(x):
         return [dot(x, y) for y in others]
     return list(jnp.matmul(jnp.stack(others), x, precision="highest"))
 
 
 def smallest(x):
     """The smallest entry of a vector. CPUs compare entries of several parts at a time, but those of one by one."""
-    if in_one_kernel.get() or x.size <= _PARTS:
+    if in_one_kernel.get() or x.size <= _PARTS or _is_quick(x):
         return x.min()
     part = -(-x.size // _PARTS)
     starts = [*range(0, x.size - part, part), x.size - part]
@@ -130,6 +135,11 @@ def argmin(x):
         return jnp.argmin(x)
     places = jnp.where(x == smallest(x), jnp.arange(x.size), x.size - 1)
     return smallest(places)
+
+
+def _is_quick(x):
+    """Whether sums and minima of a vector are likely to be one quick kernel (`reductions.sums_are_short`)."""
+    return in_own_program.get() and x.size <= SHORT and jax.default_backend() == "cpu"
 
 
 def put(stack, place, value):

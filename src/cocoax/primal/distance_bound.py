@@ -26,10 +26,26 @@ class DistanceBoundState(eqx.Module):
     start: Point
     below: Point  # from the lower ends to the start
     bound: Float[Array, ""]  # d, in widths of the intervals
-    far: Point  # r
-    total: Point  # sum of r^2 h^2
     gain: Float[Array, ""]  # sum of d^2 <h, start - x>
-    sums: Point  # of d^2 h
+    rows: Point  # `far`, `total`, `sums`; in one array, since loops that write over what they read are not vectorised
+
+    @property
+    def far(self) -> Point:
+        """r."""
+        return self._row(0)
+
+    @property
+    def total(self) -> Point:
+        """The sum of r^2 h^2."""
+        return self._row(1)
+
+    @property
+    def sums(self) -> Point:
+        """The sum of d^2 h."""
+        return self._row(2)
+
+    def _row(self, k: int) -> Point:
+        return jax.tree.map(lambda rows: rows[k], self.rows)
 
     @property
     def changing(self) -> "DistanceBoundState":
@@ -38,9 +54,8 @@ class DistanceBoundState(eqx.Module):
 
     def forget_costs(self, when) -> "DistanceBoundState":
         """Begin the sums anew, where gradients have got another unit."""
-        sums = self.total, self.gain, self.sums
-        begun = jax.tree.map(lambda leaf: jnp.where(when, 0, leaf), sums)
-        return eqx.tree_at(lambda s: (s.total, s.gain, s.sums), self, begun)
+        kept = jax.tree.map(lambda rows: jnp.where(when, rows.at[1:].set(0), rows), self.rows)
+        return dataclasses.replace(self, gain=jnp.where(when, 0, self.gain), rows=kept)
 
 
 class DistanceBound(AbstractStep):
@@ -75,7 +90,7 @@ class DistanceBound(AbstractStep):
         nothing = tree.zeros_like(start)
         lowest = domain.lmo(jax.tree.map(jnp.ones_like, start)).dense()
         far = tree.scale(first, widths)
-        return DistanceBoundState(start, tree.sub(start, lowest), first, far, nothing, zero, nothing)
+        return DistanceBoundState(start, tree.sub(start, lowest), first, zero, _stacked(far, nothing, nothing))
 
     def update(self, domain, state: DistanceBoundState, gradient, point, bounds=None):
         eta, state = self.advance(domain, state, gradient, tree.sub(point, state.start))
@@ -113,7 +128,11 @@ class DistanceBound(AbstractStep):
         far = jax.tree.map(distance, state.far, widths, moved, state.below)
         total = jax.tree.map(lambda total, r, h: keep * total + (r * h) ** 2, state.total, far, gradient)
         eta = jax.tree.map(lambda r, total: ratio(r**2, jnp.sqrt(2 * total)), far, total)
-        return eta, DistanceBoundState(state.start, state.below, bound, far, total, gain, sums)
+        return eta, DistanceBoundState(state.start, state.below, bound, gain, _stacked(far, total, sums))
+
+
+def _stacked(*rows: Point) -> Point:
+    return jax.tree.map(lambda *each: jnp.stack(each), *rows)
 
 
 def interval_widths(domain: AbstractDomain, start: Point) -> Point:

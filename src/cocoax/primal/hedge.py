@@ -23,36 +23,35 @@ class Hedge(eqx.Module):
     sums: Float[Array, " d"]
     gap: Float[Array, ""]
     shares: Float[Array, " d"]  # w
+    lowest: Float[Array, ""]  # of the sums
+    weight: Float[Array, ""]  # of all, before they were divided by it to make the shares
 
     @classmethod
     def begin(cls, shares: Float[Array, " d"]) -> "Hedge":
         """A prior of at least 1/d^2 each."""
         prior = jnp.maximum(shares, 1 / shares.size**2)
-        prior = prior / prior.sum()
-        return cls(jnp.log(prior), jnp.zeros_like(shares), jnp.zeros((), shares.dtype), prior)
+        prior, zero = prior / prior.sum(), jnp.zeros((), shares.dtype)
+        return cls(jnp.log(prior), jnp.zeros_like(shares), zero, prior, zero, zero + 1)
 
     def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
         shares, rate = self.shares, _rate(self.gap, costs.size)
-        least, lowest = tree.smallest(costs), tree.smallest(self.sums)
-        above, before = costs - least, self.sums - lowest
-        shift = tree.smallest(before + costs)  # so that no total below is 0
-
-        def log_total(now):  # not of the shares, which may round to 0
-            return jnp.log(jnp.exp(self.prior - rate * (before + now * (costs - shift))).sum())
-
-        without, with_it = jax.vmap(log_total)(jnp.arange(2, dtype=costs.dtype))  # this round
-        mixed = shift - least + ratio(without - with_it, rate)
+        least = tree.smallest(costs)
+        above, before = costs - least, self.sums - self.lowest
+        shift = tree.smallest(before + costs)  # so that the weight below is not 0
+        later = jnp.exp(self.prior - rate * (before + (costs - shift))).sum()  # not of the shares, which may round to 0
+        mixed = shift - least + ratio(jnp.log(self.weight) - jnp.log(later), rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(tree.dot(shares, above) - mixed, 0), 0.5 * span)
         sums = keep * self.sums + costs
-        away = sums - tree.smallest(sums)
-        weights = jnp.exp(self.prior - _rate(gap, sums.size) * away)  # the largest is at least d^-3
-        return Hedge(self.prior, sums, gap, weights * (1 / weights.sum()))
+        lowest = tree.smallest(sums)
+        weights = jnp.exp(self.prior - _rate(gap, sums.size) * (sums - lowest))  # the largest is at least d^-3
+        weight = weights.sum()
+        return Hedge(self.prior, sums, gap, weights * (1 / weight), lowest, weight)
 
     def stepped(self, costs: Float[Array, " d"], rate) -> "Hedge":
         r"""After a round with these costs, by a given rate: $w\propto w\,e^{-\eta c}$, which is the next prior."""
         logs = jax.nn.log_softmax(self.prior - rate * costs)
-        return Hedge(logs, self.sums, self.gap, jnp.exp(logs))
+        return Hedge(logs, self.sums, self.gap, jnp.exp(logs), self.lowest, self.weight)
 
 
 class Pair(eqx.Module):

@@ -1,0 +1,50 @@
+"""How sums of a program may be added up."""
+
+import math
+import weakref
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr
+
+SHORT = 4096  # numbers: more, added up in 32 lanes, would lose more digits than in a tree
+_TINY = 32  # numbers: so many are always added in order
+
+_of_programs: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
+def sums_are_short(program: ClosedJaxpr) -> bool:
+    """Whether every sum, minimum or maximum is of at most `SHORT` numbers that lie side by side in memory.
+
+    Then a CPU is fastest if it adds them from the first to the last, and loses no more digits than by a tree.
+    """
+    known = _of_programs.get(program)
+    if known is None:
+        known = _of_programs[program] = all(map(_is_short, _equations(program.jaxpr)))
+    return known
+
+
+def _equations(jaxpr: Jaxpr):
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
+            if _is_program(inner):
+                yield from _equations(getattr(inner, "jaxpr", inner))
+
+
+def _is_program(node) -> bool:
+    return isinstance(node, ClosedJaxpr | Jaxpr)
+
+
+def _is_short(equation) -> bool:
+    name = equation.primitive.name
+    shape: tuple[int, ...] = getattr(equation.invars[0].aval, "shape", ()) if equation.invars else ()
+    if name == "dot_general":
+        axes = equation.params["dimension_numbers"][0][0]
+        return math.prod(shape[axis] for axis in axes) <= SHORT
+    if not (name.startswith("reduce_") or name in ("argmin", "argmax")) or "axes" not in equation.params:
+        return True
+    axes = sorted(equation.params["axes"])
+    last = [*range(len(shape) - len(axes), len(shape))]
+    count = math.prod(shape[axis] for axis in axes)
+    return count <= _TINY or (axes == last and count <= SHORT)

@@ -1,0 +1,66 @@
+"""Sums in order, where they are short, are as exact as those of a tree."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax.core import compiling
+from cocoax.core.compiling import game_options, quick_jit
+from cocoax.core.reductions import SHORT, sums_are_short
+
+VECTOR, LONG, MATRIX = jnp.ones(SHORT), jnp.ones(SHORT + 1), jnp.ones((50, 50))
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (jnp.sum, VECTOR, True),
+        (jnp.sum, LONG, False),
+        (jnp.min, LONG, False),
+        (lambda x: jnp.vdot(x, x), VECTOR, True),
+        (lambda x: jnp.vdot(x, x), LONG, False),
+        (lambda x: x @ x, LONG, False),
+        (lambda x: x.sum(axis=1), MATRIX, True),
+        (lambda x: x.sum(axis=0), MATRIX, False),  # not side by side
+        (lambda x: x[:32].sum(axis=0), MATRIX, True),  # so few are added in order anyhow
+        (lambda x: x * 2, LONG, True),
+        (jax.jit(jnp.sum), LONG, False),
+        (lambda x: jax.lax.scan(lambda c, _: (c + x.sum(), None), 0.0, None, length=3), LONG, False),
+        (lambda x: jax.lax.cond(x[0] > 0, jnp.sum, lambda x: x[0], x), LONG, False),
+        (lambda x: jax.lax.while_loop(lambda c: c.sum() < 0, lambda c: c, x), LONG, False),
+        (jax.vmap(jnp.sum), MATRIX, True),
+    ],
+)
+def test_sums_are_looked_for_wherever_they_stand(function, x, expected):
+    assert sums_are_short(jax.jit(function).trace(x).jaxpr) is expected
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of CPUs")
+def test_sums_in_order_lose_no_more_digits_than_32_lanes_may():
+    x = jnp.asarray(np.random.default_rng(0).uniform(0, 1, SHORT), jnp.float32)
+    traced = jax.jit(jnp.sum).trace(x)
+    options = game_options(traced)
+    assert options["xla_disable_hlo_passes"] == "tree_reduction_rewriter"
+    total, exact = float(traced.lower().compile(compiler_options=options)(x)), np.asarray(x, float).sum()
+    assert abs(total - exact) <= (SHORT / 32 + 5) * np.finfo(np.float32).eps / 2 * exact
+
+
+@pytest.mark.parametrize(("size", "in_order"), [(100, True), (SHORT + 1, False)])
+def test_games_on_vectors_that_are_not_long_add_in_order(monkeypatch, size, in_order):
+    asked = []
+    monkeypatch.setattr(compiling, "sums_are_short", lambda program: asked.append(sums_are_short(program)) or asked[-1])
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(size), lambda x, r: jnp.vdot(r, x), lambda x, r: x[0] - 0.5)
+    rounds = jnp.ones((3, size)).at[:, 1].set(0.0)
+    game = cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0))
+    assert asked == ([in_order] if jax.default_backend() == "cpu" else [])
+    np.testing.assert_allclose(
+        game.loss, jax.jit(lambda r: cx.play(problem, cx.learners.Auto(), r, key=jax.random.key(0)).loss)(rounds), 1e-6
+    )
+
+
+def test_the_same_shapes_are_traced_once():
+    traces = []
+    double = quick_jit(lambda x: traces.append(1) or 2 * x)
+    assert double(jnp.ones(3)).tolist() == double(jnp.zeros(3) + 1).tolist() and len(traces) == 1
