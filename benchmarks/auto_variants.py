@@ -57,7 +57,8 @@ class BesideStart(cx.learners.AbstractLearner):
     def init(self, problem, *, key, horizon=None, start=None):
         start = first_decision(problem, start)
         shares = jnp.array([1 - self.share, self.share], tree.dtype(start))
-        both = Hedge(jnp.log(shares), jnp.zeros_like(shares), jnp.zeros_like(shares[0]), shares)
+        zero = jnp.zeros_like(shares[0])
+        both = Hedge(jnp.log(shares), jnp.zeros_like(shares), zero, shares, zero, zero + 1)
         return self.learner.init(problem, key=key, start=start), start, both
 
     def decision(self, state):

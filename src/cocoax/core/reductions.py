@@ -40,11 +40,14 @@ def _is_short(equation) -> bool:
     name = equation.primitive.name
     shape: tuple[int, ...] = getattr(equation.invars[0].aval, "shape", ()) if equation.invars else ()
     if name == "dot_general":
-        axes = equation.params["dimension_numbers"][0][0]
-        return math.prod(shape[axis] for axis in axes) <= SHORT
+        return _count(shape, equation.params["dimension_numbers"][0][0]) <= SHORT
     if not (name.startswith("reduce_") or name in ("argmin", "argmax")) or "axes" not in equation.params:
         return True
     axes = sorted(equation.params["axes"])
     last = [*range(len(shape) - len(axes), len(shape))]
-    count = math.prod(shape[axis] for axis in axes)
+    count = _count(shape, axes)
     return count <= _TINY or (axes == last and count <= SHORT)
+
+
+def _count(shape: tuple[int, ...], axes) -> int:
+    return math.prod([shape[axis] for axis in axes])
