@@ -20,6 +20,7 @@ from cocoax.core import tree
 from cocoax.dual.robust_pi import _NORMAL, RobustPI
 from cocoax.lab.arena.problems import ARENA
 from cocoax.learners.base import first_decision
+from cocoax.primal.bet import Bet
 from cocoax.primal.hedge import Hedge
 
 HORIZONS = (100, 1000)
@@ -49,21 +50,22 @@ def binding(worth):
 
 
 class BesideStart(cx.learners.AbstractLearner):
-    """Auto's decisions, mixed with the start by what both would have cost (AdaHedge); the start begins with `share`."""
+    """Auto's decisions, mixed with the start by what both would have cost (AdaHedge); the start begins with `share`.
+
+    If `fades`, sums of costs fade like 1/n, so that large costs of the first rounds are forgotten.
+    """
 
     learner: cx.learners.AbstractLearner
-    share: float = eqx.field(static=True)
+    share: float = eqx.field(static=True, default=0.05)
+    fades: bool = eqx.field(static=True, default=False)
 
     def init(self, problem, *, key, horizon=None, start=None):
         start = first_decision(problem, start)
-        shares = jnp.array([1 - self.share, self.share], tree.dtype(start))
-        zero = jnp.zeros_like(shares[0])
-        both = Hedge(jnp.log(shares), jnp.zeros_like(shares), zero, shares, zero, zero + 1)
-        return self.learner.init(problem, key=key, start=start), start, both
+        return self.learner.init(problem, key=key, start=start), start, self.begin(tree.dtype(start))
 
     def decision(self, state):
         inner, start, both = state
-        return tree.mix(start, self.learner.decision(inner), both.shares[0])
+        return tree.mix(start, self.learner.decision(inner), self.share_of_auto(both))
 
     def observe(self, problem, state, round, *, played=None):
         inner, start, both = state
@@ -73,8 +75,33 @@ class BesideStart(cx.learners.AbstractLearner):
         inner, outcome = self.learner.observe(problem, inner, round, played=played)
         direction = tree.add(of_loss, tree.combine(outcome.multiplier, of_constraints))
         excess = tree.dot(direction, moved) / (1 + outcome.multiplier.sum())
+        return (inner, start, self.after(both, excess, inner.units.rounds)), outcome
+
+    def begin(self, dtype):
+        shares = jnp.array([1 - self.share, self.share], dtype)
+        zero = jnp.zeros((), dtype)
+        return Hedge(jnp.log(shares), jnp.zeros_like(shares), zero, shares, zero, zero + 1)
+
+    def share_of_auto(self, both):
+        return both.shares[0]
+
+    def after(self, both, excess, rounds):
+        """After a round in which Auto cost `excess` more than the start."""
         costs = jnp.stack([excess, jnp.zeros_like(excess)])
-        return (inner, start, both.observe(costs, jnp.abs(excess), 1.0)), outcome
+        return both.observe(costs, jnp.abs(excess), rounds / (rounds + 1) if self.fades else 1.0)
+
+
+class BetOnStart(BesideStart):
+    """Auto's decisions, with a bet that the start is better (`primal.bet`)."""
+
+    def begin(self, dtype):
+        return Bet.begin(dtype)
+
+    def share_of_auto(self, both):
+        return 1 - both.share
+
+    def after(self, both, excess, rounds):
+        return both.observe(excess)
 
 
 def auto(**parts):
@@ -93,7 +120,9 @@ VARIANTS = {
     "binding debts": auto(dual=OtherDebts(lambda worth: 1 - binding(worth))),
     "binding debts, squared": auto(dual=OtherDebts(lambda worth: 1 - binding(worth) ** 2)),
     "start, 20%": BesideStart(auto(), 0.2),
-    "start, 5%": BesideStart(auto(), 0.05),
+    "start, 5%": BesideStart(auto()),
+    "start, 5%, fading": BesideStart(auto(), fades=True),
+    "bet on the start": BetOnStart(auto()),
     "boxes, first 0.001": auto(box_rule=cx.primal.DistanceBound(1e-3)),
     "boxes, most 0.5": auto(box_rule=cx.primal.DistanceBound(most=0.5)),
 }
