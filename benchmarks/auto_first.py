@@ -44,12 +44,12 @@ print(json.dumps(spent))
 """
 
 
-def fresh(source: Path) -> dict[str, list[float]]:
-    """(CPU seconds, seconds by the clock) of each step in a new process, which reads cocoax from `source`."""
+def fresh(source: Path, code: str = GAME) -> dict[str, list[float]]:
+    """What a new process prints, which reads cocoax from `source`: by default CPU and clock seconds of each step."""
     without = {"JAX_ENABLE_COMPILATION_CACHE": "false", "COCOAX_CACHE": "0", "JAX_PLATFORMS": "cpu"}
     env = {**os.environ, **without, "PYTHONPATH": str(source)}
-    command = [sys.executable, "-c", GAME, repr(time.time())]
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    command = [sys.executable, "-c", code, repr(time.time())]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"a new process failed: {done.stderr.strip().splitlines()[-1]}")
     return json.loads(done.stdout.splitlines()[-1])

@@ -9,21 +9,12 @@ import argparse
 import time
 
 import jax
-import jax.numpy as jnp
 
 import cocoax as cx
-from cocoax import domains
+from benchmarks.places import PLACES, drawn
 from cocoax.core.compiling import game_options, own_program
 
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
-PLACES = {  # the domain, and how many rounds
-    "simplex of 10": (domains.ProbabilitySimplex(10), 2000),
-    "box of 10": (domains.Box(jnp.zeros(10), jnp.ones(10)), 2000),
-    "simplex of 1,000": (domains.ProbabilitySimplex(1000), 1000),
-    "box of 1,000": (domains.Box(jnp.zeros(1000), jnp.ones(1000)), 1000),
-    "nuclear ball, 50 x 50": (domains.NuclearNormBall((50, 50), 10.0), 200),
-    "nuclear ball, 1000 x 1000": (domains.NuclearNormBall((1000, 1000), 10.0), 128),  # the first 64 moves cost more
-}
 
 
 def compiled(problem, learner, rounds):
@@ -42,9 +33,8 @@ def main():
     repeats = parser.parse_args().repeats
     print("| a round, in microseconds (compiling, in seconds) | " + " | ".join(LEARNERS) + " | ratio |")
     print("|---|---|---|---|")
-    for place, (domain, count) in PLACES.items():
-        problem = cx.Problem(domain, lambda x, r: 0.5 * jnp.sum((x - r) ** 2), lambda x, r: x.ravel()[0] - 0.2)
-        rounds = jax.random.uniform(jax.random.key(0), (count, *domain.shape))
+    for place, (_, count) in PLACES.items():
+        problem, rounds = drawn(place)
         games = [compiled(problem, learner, rounds) for learner in LEARNERS.values()]
         best = [float("inf")] * len(games)
         for _ in range(repeats):

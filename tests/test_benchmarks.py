@@ -226,3 +226,11 @@ def test_steps_to_a_first_result_add_up(module, tmp_path):
         *steps, whole = np.array(list(spent.values()))
         assert np.min(steps) > 0
         np.testing.assert_allclose(np.sum(steps, axis=0), whole)
+
+
+@pytest.mark.slow
+def test_a_round_is_timed_in_versions_of_their_own(module, tmp_path):
+    released, first = module("benchmarks.auto_released"), module("benchmarks.auto_first")
+    code = released.GAMES.replace("COUNT", "1").replace("CHOSEN", "['simplex of 10']")
+    for source in (ROOT / "src", first.extracted(first.VERSION_1, str(tmp_path))):
+        assert 0 < first.fresh(source, code)["simplex of 10"] < 1e-3

@@ -1,0 +1,54 @@
+"""A round of `Auto` as users play it, now and in the last commit in which it was version 1: CPU time of `cx.play`.
+
+python -m benchmarks.auto_released [--repeats 3] [--games 8] [--old COMMIT]
+
+Processes of both run in turn. A round is the difference of a game and one of twice as many rounds, over the number of
+rounds: the least of `games` games each, then of all processes. Each version is compiled as its own `play` does it.
+"""
+
+import argparse
+import tempfile
+
+from benchmarks.auto_first import ROOT, VERSION_1, extracted, fresh
+from benchmarks.places import PLACES
+
+GAMES = """
+import json, time
+import jax, jax.numpy as jnp
+import cocoax as cx
+from benchmarks.places import drawn
+
+spent = {}
+for place in CHOSEN:
+    problem, short = drawn(place)
+    count = len(short)
+    games = {1: short, 2: jnp.concatenate([short, short])}
+    least = dict.fromkeys(games, float("inf"))
+    for _ in range(1 + COUNT):  # the first one compiles
+        for length, rounds in games.items():
+            begin = time.process_time()
+            cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(1)).loss.block_until_ready()
+            least[length] = min(least[length], time.process_time() - begin)
+    spent[place] = (least[2] - least[1]) / count
+print(json.dumps(spent))
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--games", type=int, default=8)
+    parser.add_argument("--old", default=VERSION_1, metavar="COMMIT")
+    options = parser.parse_args()
+    code = GAMES.replace("COUNT", str(options.games)).replace("CHOSEN", repr(list(PLACES)))
+    with tempfile.TemporaryDirectory() as folder:
+        sources = extracted(options.old, folder), ROOT / "src"
+        runs = [[fresh(source, code) for source in sources] for _ in range(options.repeats)]
+    print(f"| a round, in microseconds | {options.old} | present | ratio |\n|---|---|---|---|")
+    for place in runs[0][0]:
+        old, new = (1e6 * min(pair[i][place] for pair in runs) for i in (0, 1))
+        print(f"| {place} | {old:.3g} | {new:.3g} | {new / old:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
