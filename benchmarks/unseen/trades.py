@@ -181,3 +181,32 @@ def _(random, T):
 @family("a target that is far outside the set, simplex of 50", ProbabilitySimplex(50), square)
 def _(random, T):
     return {"z": 20 * random.normal(size=50) + 5 * random.normal(size=(T, 50))}
+
+
+@family(
+    "features a thousand times apart, one bound for all, box of 1000",
+    cube(2, -1000.0, 1000.0),
+    lambda x, r: 0.5 * (r["a"] @ x - r["y"]) ** 2,
+)
+def _(random, T):
+    a = random.normal(size=(T, 2)) * [1.0, 1000.0]
+    return {"a": a, "y": a @ [1.0, -1e-3] + 0.1 * random.normal(size=T)}
+
+
+@family(
+    "a place in Cauchy noise, l2 ball of 20",
+    L2Ball(5, 20.0),
+    lambda x, r: jnp.sum(jnp.sqrt(1 + (x - r["z"]) ** 2) - 1),
+)
+def _(random, T):
+    return {"z": 3 + random.standard_cauchy((T, 5))}
+
+
+@family(
+    "rare positives, logistic, box of 5",
+    cube(8, -5.0, 5.0),
+    lambda x, r: jax.nn.softplus(-r["y"] * (r["a"] @ x - 4)),
+)
+def _(random, T):
+    a = random.normal(size=(T, 8))
+    return {"a": a, "y": np.where(a[:, 0] + 0.5 * a[:, 1] + 0.5 * random.normal(size=T) > 2.4, 1.0, -1.0)}

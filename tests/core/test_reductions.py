@@ -31,6 +31,9 @@ VECTOR, LONG, MATRIX = jnp.ones(SHORT), jnp.ones(SHORT + 1), jnp.ones((50, 50))
         (lambda x: jax.lax.cond(x[0] > 0, jnp.sum, lambda x: x[0], x), LONG, False),
         (lambda x: jax.lax.while_loop(lambda c: c.sum() < 0, lambda c: c, x), LONG, False),
         (jax.vmap(jnp.sum), MATRIX, True),
+        (lambda x: (x > 0).sum(), LONG, True),  # whole numbers
+        (lambda x: jax.lax.reduce(x, 0.0, jax.lax.add, (0,)), LONG, False),
+        (lambda x: (x[..., None] + jnp.ones((1, 1, 80))).sum(axis=2).sum(), MATRIX, False),  # XLA makes one sum of both
     ],
 )
 def test_sums_are_looked_for_wherever_they_stand(function, x, expected):
@@ -58,6 +61,13 @@ def test_games_on_vectors_that_are_not_long_add_in_order(monkeypatch, size, in_o
     np.testing.assert_allclose(
         game.loss, jax.jit(lambda r: cx.play(problem, cx.learners.Auto(), r, key=jax.random.key(0)).loss)(rounds), 1e-6
     )
+
+
+def test_more_rounds_than_a_sum_may_have_change_no_bit():
+    problem = cx.Problem(cx.domains.Box([0.0] * 50, [1.0] * 50), lambda x, r: jnp.vdot(r, x) + 0.5 * jnp.sum(x**2))
+    rounds = np.random.default_rng(0).normal(size=(SHORT + 1, 50))
+    whole, first = (cx.play(problem, cx.learners.Auto(), part, key=jax.random.key(0)) for part in (rounds, rounds[:-1]))
+    np.testing.assert_array_equal(whole.loss[:-1], first.loss)
 
 
 def test_the_same_shapes_are_traced_once():

@@ -87,3 +87,26 @@ def test_the_key_decides_what_is_remembered(games):
 def test_wrong_numbers_are_explained(wrong):
     with pytest.raises(LearnerError, match=next(iter(wrong))):
         Auto(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("like", "message"),
+    [
+        ({"a": np.zeros(4, int), "b": 0}, r"like= is \{a: integer\[4\], b: integer\[\]\}, but a round is \{a: float"),
+        ({"a": np.zeros(3), "b": 0.0}, r"float\[3\].*give a round itself"),
+        ({"a": np.zeros((5, 4)), "b": np.zeros(5)}, r"float\[5, 4\].*give a round itself"),
+        ({"a": np.zeros(4)}, "give a round itself"),
+        ("round", "like= must be a round, of arrays, got 'round'"),
+    ],
+)
+def test_an_example_that_is_no_round_is_refused(like, message):
+    with pytest.raises(LearnerError, match=message):
+        cx.play(PROBLEM, Auto(replays=2, like=like), some_rounds(3), key=jax.random.key(0))
+
+
+def test_an_example_may_have_lists():
+    games = [
+        cx.play(PROBLEM, Auto(replays=2, like=like), some_rounds(5), key=jax.random.key(0))
+        for like in ({"a": [0, 0, 0, 0], "b": 0.0}, one(some_rounds(1), 0))
+    ]
+    np.testing.assert_array_equal(games[0].loss, games[1].loss)

@@ -302,6 +302,14 @@ REFUSED = {
         lambda: play(on=problem(constraint=lambda x, r: x[0] <= 0.5)),
         "constraint returned true or false; return by how much a limit is exceeded, as used - limit",
     ),
+    "a loss that is a comparison": (
+        lambda: play(on=problem(loss=lambda x, r: x.sum() > 0.5)),
+        "loss returned true or false, which has no gradient; return a number that is to be small",
+    ),
+    "places in lists": (
+        lambda: play(on=problem(loss=lambda x, r: x[r["place"]]), rounds={**ROUNDS, "place": [0, 1, 2] * 4}),
+        "loss takes entries at places that are floats, as all numbers in lists of rounds are; give an array",
+    ),
     # comparators
     "other rounds": (
         lambda: half().regret(cx.Comparator.fixed(problem(), ROUNDS, jnp.array([1.0, 0.0, 0.0]))),

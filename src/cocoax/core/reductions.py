@@ -5,10 +5,12 @@ import weakref
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 SHORT = 4096  # numbers: more, added up in 32 lanes, would lose more digits than in a tree
 _TINY = 32  # numbers: so many are always added in order
+_WHOLE = 1 << 16  # entries of an array of which sums are taken: XLA may make one of a sum of sums
 
 _of_programs: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
@@ -37,16 +39,18 @@ def _is_program(node) -> bool:
 
 
 def _is_short(equation) -> bool:
-    name = equation.primitive.name
-    shape: tuple[int, ...] = getattr(equation.invars[0].aval, "shape", ()) if equation.invars else ()
-    if name == "dot_general":
-        return _count(shape, equation.params["dimension_numbers"][0][0]) <= SHORT
-    if not (name.startswith("reduce_") or name in ("argmin", "argmax")) or "axes" not in equation.params:
+    """Sums of whole numbers are exact in any order."""
+    operand = equation.invars[0].aval if equation.invars else None
+    if operand is None or not jnp.issubdtype(getattr(operand, "dtype", bool), jnp.inexact):
         return True
-    axes = sorted(equation.params["axes"])
-    last = [*range(len(shape) - len(axes), len(shape))]
-    count = _count(shape, axes)
-    return count <= _TINY or (axes == last and count <= SHORT)
+    name, shape, parameters = equation.primitive.name, operand.shape, equation.params
+    if name == "dot_general":
+        return _count(shape, parameters["dimension_numbers"][0][0]) <= SHORT
+    axes = parameters.get("dimensions") if name == "reduce" else parameters.get("axes")
+    if axes is None or not (name.startswith("reduce") or name in ("argmin", "argmax")):
+        return True
+    last, count = [*range(len(shape) - len(axes), len(shape))], _count(shape, axes)
+    return count <= _TINY or (sorted(axes) == last and count <= SHORT and math.prod(shape) <= _WHOLE)
 
 
 def _count(shape: tuple[int, ...], axes) -> int:

@@ -7,8 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from ..core import check
 from ..domains.base import Point
+from ..errors import LearnerError
 from ..problem.problem import Problem, Round
+from ..problem.rounds import as_rounds
 
 
 class Replays(eqx.Module):
@@ -29,6 +32,7 @@ class Replays(eqx.Module):
 
     def gradients(self, problem: Problem, x: Point, round: Round) -> tuple[Point, Point]:
         """The mean of `problem.gradients` over this round and those remembered; empty places count as this round."""
+        self._check(round)
         filled = jnp.arange(self.size, dtype=self.seen.dtype) < self.seen
 
         def remembered(is_filled, stored):
@@ -39,6 +43,13 @@ class Replays(eqx.Module):
         return jax.tree.map(
             lambda one, many: (one + many.sum(axis=0)) / (self.size + 1), problem.gradients(x, round), others
         )
+
+    def _check(self, round: Round) -> None:
+        """Rounds are stored as the example says: whole numbers for whole numbers, in the same shapes."""
+        stored, given = _form(jax.tree.map(lambda leaf: leaf[0], self.rounds)), _form(round)
+        if stored != given:
+            advice = "give a round itself, such as jax.tree.map(lambda leaf: leaf[0], rounds)"
+            raise LearnerError(f"like= is {stored}, but a round is {given}; {advice}")
 
     def add(self, round: Round) -> "Replays":
         """After a round: it takes the place that the key draws, if there is one."""
@@ -51,4 +62,18 @@ class Replays(eqx.Module):
 
 def shapes(like: Any) -> Any:
     """A round of zeros: only shapes and dtypes of the example count."""
-    return jax.tree.map(lambda leaf: jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)), like)
+    try:
+        return jax.tree.map(lambda leaf: jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)), as_rounds(like))
+    except (TypeError, ValueError):
+        raise LearnerError(f"like= must be a round, of arrays, got {check.described(like)}") from None
+
+
+def _form(round: Round) -> str:
+    """Shapes and kinds of numbers, for a comparison and for a sentence."""
+
+    def of_leaf(leaf):
+        dtype = jnp.result_type(leaf)
+        kind = next(kind for kind in (jnp.bool_, jnp.integer, jnp.inexact, jnp.generic) if jnp.issubdtype(dtype, kind))
+        return f"{kind.__name__.removesuffix('_').replace('inexact', 'float')}{list(jnp.shape(leaf))}"
+
+    return str(jax.tree.map(of_leaf, round)).replace("'", "")

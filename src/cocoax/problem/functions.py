@@ -59,6 +59,8 @@ def loss_value(function, x, *rest) -> Float[Array, ""]:
     if loss.shape != ():
         raise ProblemError(f"loss must return one number, got shape {loss.shape}; sum it")
     _check_real(loss, "loss")
+    if loss.dtype == bool:
+        raise ProblemError("loss returned true or false, which has no gradient; return a number that is to be small")
     return loss.astype(tree.dtype(x))
 
 
@@ -109,7 +111,8 @@ def call(function, name, *arguments) -> Any:
     except CocoaxError:
         raise
     except (TypeError, AttributeError, ValueError) as error:
-        if (sentence := misuse(name, arguments[0], error) or _wrong_shapes(name, arguments, error)) is None:
+        sentence = misuse(name, arguments[0], error) or _wrong_shapes(name, arguments, error)
+        if (sentence := sentence or _float_index(name, error)) is None:
             raise
         raise ProblemError(sentence) from error
 
@@ -131,6 +134,14 @@ def _wrong_shapes(name, arguments, error) -> str | None:
         return None
     x, round = (str(jax.tree.map(jnp.shape, part))[:200] for part in arguments[:2])
     return f"{name} fails where x has the shape {x} and a round {round} ({reason}); correct the rounds, or {name}"
+
+
+def _float_index(name, error) -> str | None:
+    """The sentence for places of entries that are floats; None if the error is another."""
+    if "Indexer must have integer" not in str(error):
+        return None
+    advice = "give an array, np.asarray(..., int), or write .astype(int)"
+    return f"{name} takes entries at places that are floats, as all numbers in lists of rounds are; {advice}"
 
 
 def as_array(answer, expected) -> Array:
