@@ -78,9 +78,7 @@ class BesideStart(cx.learners.AbstractLearner):
         return (inner, start, self.after(both, excess, inner.units.rounds)), outcome
 
     def begin(self, dtype):
-        shares = jnp.array([1 - self.share, self.share], dtype)
-        zero = jnp.zeros((), dtype)
-        return Hedge(jnp.log(shares), jnp.zeros_like(shares), zero, shares, zero, zero + 1)
+        return Hedge.begin(jnp.array([1 - self.share, self.share], dtype), least=0.0)
 
     def share_of_auto(self, both):
         return both.shares[0]

@@ -11,7 +11,7 @@ PLACES = {
     "simplex of 1,000": (cx.domains.ProbabilitySimplex(1000), 1000),
     "box of 1,000": (cx.domains.Box(jnp.zeros(1000), jnp.ones(1000)), 1000),
     "nuclear ball, 50 x 50": (cx.domains.NuclearNormBall((50, 50), 10.0), 200),
-    "nuclear ball, 1000 x 1000": (cx.domains.NuclearNormBall((1000, 1000), 10.0), 128),  # the first 64 moves cost more
+    "nuclear ball, 1000 x 1000": (cx.domains.NuclearNormBall((1000, 1000), 10.0), 64),
 }
 
 

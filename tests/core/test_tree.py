@@ -31,3 +31,15 @@ def test_an_entry_is_put_into_its_place_in_a_kernel_too():
         in_kernel = jax.jit(one_kernel(tree.put))(stack, jnp.asarray(2), value)
     np.testing.assert_array_equal(in_kernel, expected)
     np.testing.assert_array_equal(tree.put(stack, 2, value), expected)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="loops of CPUs")
+@pytest.mark.parametrize(("size", "in_order", "plain"), [(100, True, True), (100, False, False), (4096, True, False)])
+def test_inner_products_and_minima_are_plain_where_sums_are_one_loop(size, in_order, plain):
+    x = jnp.asarray(np.random.default_rng(0).integers(-9, 9, size).astype(float))
+    with own_program(in_order):
+        products = jax.make_jaxpr(lambda x: tree.dots(x, [x, 2 * x]))(x)
+        minimum = jax.make_jaxpr(lambda x: tree.smallest(x))(x)  # traced anew
+        np.testing.assert_array_equal(tree.dots(x, [x, 2 * x]), [x @ x, 2 * (x @ x)])
+        assert tree.smallest(x) == x.min()
+    assert ("concatenate" not in str(products)) == plain == (len(minimum.eqns) == 1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
+from cocoax.core import tree
 from cocoax.learners.units import Clipped, Units
 
 
@@ -29,13 +30,18 @@ def test_pinned_matrices_keep_their_slopes():
         (63, 100, 0, 0, 1, True),
         (64, 101, 0, 0, 1, False),
         (64, 104, 0, 0, 1, True),
-        (64, 101, 1.5, 0, 1, True),
-        (64, 101, 0, 0.5, 1, True),
+        (64, 108, 0, 0, 1, False),
+        (64, 101, 0.9, 0, 1, False),
+        (64, 101, 1.1, 0, 1, True),
+        (64, 101, 0, 0.005, 1, False),
+        (64, 101, 0, 0.02, 1, True),
         (64, 101, 0, 0, 0.99, True),
     ],
 )
-def test_moves_of_matrices_that_count(moves, rounds, overspent, growth, keep, counts):
-    problem = cx.Problem(cx.domains.LinfBall((2, 2), 1.0), lambda x, r: jnp.sum(x), lambda x, r: x[0, 0])
+@pytest.mark.parametrize("in_kernel", [False, True])
+def test_moves_of_matrices_that_count(moves, rounds, overspent, growth, keep, counts, in_kernel):
+    """Of two constraints, one is overspent; its unit grows."""
+    problem = cx.Problem(cx.domains.LinfBall((2, 2), 1.0), lambda x, r: jnp.sum(x), lambda x, r: x[0], constraints=2)
     old, new = jnp.zeros((2, 2)), jnp.full((2, 2), 0.5)
     units = dataclasses.replace(
         Units.begin(problem, old),
@@ -43,12 +49,17 @@ def test_moves_of_matrices_that_count(moves, rounds, overspent, growth, keep, co
         awake=jnp.array(True),
         rounds=jnp.asarray(rounds, float),
         moves=jnp.asarray(moves, float),
-        growth=jnp.array([growth], float),
+        growth=jnp.array([0, growth], float),
     )
-    gradient = Clipped(jnp.array([[[1.0, 0.0], [0.0, 0.0]]]), jnp.ones(1), jnp.ones(1))
-    spent, keep = jnp.array([overspent], float), jnp.asarray(keep, float)
-    seldom = units.moved(old, new, gradient, spent, keep, always=False)
-    always = units.moved(old, new, gradient, spent, keep, always=True)
+    gradient = Clipped(jnp.array([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]]]), jnp.ones(2), jnp.ones(2))
+    spent, keep = jnp.array([0, overspent], float), jnp.asarray(keep, float)
+
+    def moved(always):
+        return units.moved(old, new, gradient, spent, keep, always=always)
+
+    outer = tree.in_one_kernel.set(in_kernel)
+    seldom, always = moved(False), moved(True)
+    tree.in_one_kernel.reset(outer)
     assert always.moves == moves + 1
     assert np.isclose(always.along_constraints[0], 0.25)  # <grad g, d>^2 over |d|^2
     expected = always if counts else units

@@ -107,6 +107,18 @@ def test_boxes_that_are_too_large_cost_little():
         assert loss(size) < of_truth + 0.3 * (of_start - of_truth)
 
 
+@pytest.mark.parametrize("wakes", [False, True])
+def test_sums_of_costs_are_begun_anew_in_another_unit(wakes):
+    _, states = descended(DistanceBound(), Box(LOWER, UPPER), START, linear, gradients())
+    state = jax.tree.map(lambda leaf: leaf[20], states)
+    new = state.forget_costs(wakes)
+    assert all(np.any(sums != 0) for sums in (state.total, state.sums, state.gain))
+    for sums, begun in ((state.total, new.total), (state.sums, new.sums), (state.gain, new.gain)):
+        np.testing.assert_array_equal(begun, 0 * sums if wakes else sums)
+    np.testing.assert_array_equal(new.far, state.far)
+    assert new.bound == state.bound
+
+
 def test_other_sets_are_refused():
     with pytest.raises(cx.CocoaxError, match="DistanceBound needs a product of intervals, as Box is one, got L2Ball"):
         DistanceBound().init(L2Ball(3, radius=1.0), START)

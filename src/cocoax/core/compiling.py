@@ -36,38 +36,54 @@ def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Ca
 
     @functools.wraps(function)
     def ours(*given):
-        with own_program():
+        with own_program(in_order=not once):
             return function(*given)
 
-    traced = jax.jit(ours, **arguments)
+    in_own_program = jax.jit(ours, **arguments)
 
     @functools.cache
-    def quick(in_order: bool):
-        chosen = quick_options() | (_ONCE if once else _IN_ORDER if in_order else {})
-        return jax.jit(ours, compiler_options=chosen, **arguments)
+    def quick(options):
+        return jax.jit(ours, compiler_options=dict(options), **arguments)
 
     @functools.wraps(function)
     def call(*given):
         if tree.is_traced(given) or _is_under_jit() or not quick_options():
             return plain(*given)
-        return quick(not once and sums_are_short(traced.trace(*given).jaxpr))(*given)
+        options = quick_options() | _ONCE if once else game_options(in_own_program.trace(*given))
+        return quick(tuple(options.items()))(*given)
 
     return call
 
 
 def game_options(traced: Any) -> dict[str, Any]:
-    """The options with which `quick_jit` compiles a program, from `jax.jit(function).trace(...)`."""
+    """The options with which `quick_jit` compiles a program, given `jax.jit(function).trace(...)` of it."""
     return quick_options() | (_IN_ORDER if quick_options() and sums_are_short(traced.jaxpr) else {})
 
 
+def compiled_game(function: Callable, *given: Any, watch: Callable[[str], Any] = lambda step: None) -> Any:
+    """A program that is compiled ahead as `quick_jit` would, for benchmarks; `watch` is told of each step's end."""
+    with own_program(in_order=True):
+        traced = jax.jit(function).trace(*given)
+    watch("trace")
+    lowered = traced.lower()
+    watch("lower")
+    program = lowered.compile(compiler_options=game_options(traced))
+    watch("compile")
+    return program
+
+
 @contextlib.contextmanager
-def own_program() -> Iterator[None]:
-    """Where a whole program is traced that cocoax compiles itself, and nobody transforms: `one_kernel` works there."""
-    outer = tree.in_own_program.set(True)
+def own_program(in_order: bool = False) -> Iterator[None]:
+    """Where a whole program is traced that cocoax compiles itself, and nobody transforms: `one_kernel` works there.
+
+    `in_order`: it will be compiled with `game_options`, so that short sums are one loop.
+    """
+    outer = tree.in_own_program.set(True), tree.sums_in_order.set(in_order)
     try:
         yield
     finally:
-        tree.in_own_program.reset(outer)
+        tree.in_own_program.reset(outer[0])
+        tree.sums_in_order.reset(outer[1])
 
 
 @functools.cache
@@ -76,7 +92,7 @@ def quick_options() -> dict[str, Any]:
     if jax.default_backend() != "cpu":
         return {}
     try:
-        jax.jit(lambda: None, compiler_options=_QUICK).lower().compile()
+        jax.jit(lambda: None, compiler_options=_QUICK | _ONCE | _IN_ORDER).lower().compile()
     except jax.errors.JaxRuntimeError:
         return {}
     return dict(_QUICK)

@@ -20,7 +20,10 @@ in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
 """Whether a function of `compiling.one_kernel` is traced: there, products of matrices cannot be compiled."""
 
 in_own_program: ContextVar[bool] = ContextVar("in_own_program", default=False)
-"""Whether a program is traced that cocoax compiles itself: there, sums of vectors are one kernel, if they are short."""
+"""Whether a program is traced that cocoax compiles itself."""
+
+sums_in_order: ContextVar[bool] = ContextVar("sums_in_order", default=False)
+"""Whether, in that program, short sums of vectors will be one loop on CPUs (`reductions.sums_are_short`)."""
 
 
 class AbstractElement(eqx.Module):
@@ -138,8 +141,8 @@ def argmin(x):
 
 
 def _is_quick(x):
-    """Whether sums and minima of a vector are likely to be one quick kernel (`reductions.sums_are_short`)."""
-    return in_own_program.get() and x.size <= SHORT and jax.default_backend() == "cpu"
+    """Whether a sum or minimum of a vector will be one quick kernel, unless a longer one is in the program."""
+    return sums_in_order.get() and x.size <= SHORT and jax.default_backend() == "cpu"
 
 
 def put(stack, place, value):

@@ -16,7 +16,8 @@ from ..problem.problem import Problem
 
 _BEYOND = 3.0  # standard deviations by which a constraint is overspent before its unit may grow
 _NEAR = 1.0  # and before all slopes along moves of matrices are taken
-_FIRST, _EVERY = 64, 8  # moves, and one of so many rounds, in which they are taken anyhow
+_FIRST = 64  # moves whose slopes are always taken
+_EVERY = 8  # one of so many rounds, too
 _GROWN = 0.01  # a growth that is less than that changes no unit by 1%
 
 
@@ -135,9 +136,9 @@ class Units(eqx.Module):
 
         if always:
             return eqx.combine(with_slopes(), self)
-        sampled = (self.moves < _FIRST) | (self.rounds % _EVERY < 1) | (keep < 1)  # with memory, rounds are no count
+        sampled = (self.moves < _FIRST) | (self.rounds % _EVERY == 0) | (keep < 1)  # with memory, rounds are no count
         matters = sampled | ((overspent > _NEAR) | (self.growth > _GROWN)).any()
-        if tree.in_one_kernel.get():  # which has no branches
+        if tree.in_one_kernel.get():  # without branches, nothing is saved, but all programs agree
             return eqx.combine(tree.where(matters, with_slopes(), self.numbers), self)
         return eqx.combine(jax.lax.cond(matters, with_slopes, lambda: self.numbers), self)
 

@@ -27,11 +27,11 @@ class DistanceBoundState(eqx.Module):
     below: Point  # from the lower ends to the start
     bound: Float[Array, ""]  # d, in widths of the intervals
     gain: Float[Array, ""]  # sum of d^2 <h, start - x>
-    rows: Point  # `far`, `total`, `sums`; in one array, since loops that write over what they read are not vectorised
+    rows: Point  # `far`, `total` and `sums`, stacked: XLA does not vectorise loops that write over what they read
 
     @property
     def far(self) -> Point:
-        """r."""
+        """The distances r."""
         return self._row(0)
 
     @property

@@ -24,12 +24,12 @@ class Hedge(eqx.Module):
     gap: Float[Array, ""]
     shares: Float[Array, " d"]  # w
     lowest: Float[Array, ""]  # of the sums
-    weight: Float[Array, ""]  # of all, before they were divided by it to make the shares
+    normaliser: Float[Array, ""]  # sum of p exp(-eta (S - min S)), by which the shares were divided
 
     @classmethod
-    def begin(cls, shares: Float[Array, " d"]) -> "Hedge":
-        """A prior of at least 1/d^2 each."""
-        prior = jnp.maximum(shares, 1 / shares.size**2)
+    def begin(cls, shares: Float[Array, " d"], least: float | None = None) -> "Hedge":
+        """A prior of at least 1/d^2 each, or at least `least`."""
+        prior = jnp.maximum(shares, 1 / shares.size**2 if least is None else least)
         prior, zero = prior / prior.sum(), jnp.zeros((), shares.dtype)
         return cls(jnp.log(prior), jnp.zeros_like(shares), zero, prior, zero, zero + 1)
 
@@ -40,18 +40,21 @@ class Hedge(eqx.Module):
         above, before = costs - least, self.sums - self.lowest
         shift = tree.smallest(before + costs)  # so that the weight below is not 0
         later = jnp.exp(self.prior - rate * (before + (costs - shift))).sum()  # not of the shares, which may round to 0
-        mixed = shift - least + ratio(jnp.log(self.weight) - jnp.log(later), rate)
+        mixed = shift - least + ratio(jnp.log(self.normaliser) - jnp.log(later), rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(tree.dot(shares, above) - mixed, 0), 0.5 * span)
         sums = keep * self.sums + costs
         lowest = tree.smallest(sums)
         weights = jnp.exp(self.prior - _rate(gap, sums.size) * (sums - lowest))  # the largest is at least d^-3
-        weight = weights.sum()
-        return Hedge(self.prior, sums, gap, weights * (1 / weight), lowest, weight)
+        normaliser = weights.sum()
+        return Hedge(self.prior, sums, gap, weights * (1 / normaliser), lowest, normaliser)
 
     def stepped(self, costs: Float[Array, " d"], rate) -> "Hedge":
-        r"""After a round with these costs, by a given rate: $w\propto w\,e^{-\eta c}$, which is the next prior."""
+        r"""After a round with these costs, by a given rate: $w\propto w\,e^{-\eta c}$, which is the next prior.
+
+        Sums stay 0: it is never mixed with `observe`.
+        """
         logs = jax.nn.log_softmax(self.prior - rate * costs)
-        return Hedge(logs, self.sums, self.gap, jnp.exp(logs), self.lowest, self.weight)
+        return Hedge(logs, self.sums, self.gap, jnp.exp(logs), self.lowest, self.normaliser)
 
 
 class Pair(eqx.Module):
