@@ -2,8 +2,8 @@
 
 python -m benchmarks.auto_released [--repeats 3] [--games 8] [--old COMMIT]
 
-Processes of both run in turn. A round is the difference of a game and one of twice as many rounds, over the number of
-rounds: the least of `games` games each, then of all processes. Each version is compiled as its own `play` does it.
+Processes of both run in turn. A round is a whole call of `play` that goes on from a state, over its number of rounds, the
+least of all calls and processes. Each version is compiled as its own `play` does it.
 """
 
 import argparse
@@ -14,22 +14,20 @@ from benchmarks.places import PLACES
 
 GAMES = """
 import json, time
-import jax, jax.numpy as jnp
+import jax
 import cocoax as cx
 from benchmarks.places import drawn
 
 spent = {}
 for place in CHOSEN:
-    problem, short = drawn(place)
-    count = len(short)
-    games = {1: short, 2: jnp.concatenate([short, short])}
-    least = dict.fromkeys(games, float("inf"))
-    for _ in range(1 + COUNT):  # the first one compiles
-        for length, rounds in games.items():
-            begin = time.process_time()
-            cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(1)).loss.block_until_ready()
-            least[length] = min(least[length], time.process_time() - begin)
-    spent[place] = (least[2] - least[1]) / count
+    problem, rounds = drawn(place)
+    state, least = None, float("inf")
+    for _ in range(2 + COUNT):  # the first two compile
+        begin = time.process_time()
+        game = jax.block_until_ready(cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(1), state=state))
+        least = min(least, time.process_time() - begin)
+        state = game.state if state is None else state
+    spent[place] = least / len(rounds)
 print(json.dumps(spent))
 """
 
