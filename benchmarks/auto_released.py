@@ -2,8 +2,8 @@
 
 python -m benchmarks.auto_released [--repeats 3] [--games 8] [--old COMMIT]
 
-Processes of both run in turn. A round is a whole call of `play` that goes on from a state, over its number of rounds, the
-least of all calls and processes. Each version is compiled as its own `play` does it.
+Processes of both run in turn. A round is a whole call of `play` that goes on from a state, over its number of rounds,
+the least of all calls and processes. Each version is compiled as its own `play` does it.
 """
 
 import argparse
