@@ -42,7 +42,7 @@ BOTH = [(name, memory) for name in CASES for memory in (None, 50)]
 @pytest.mark.parametrize("name, memory", slow_but(BOTH[:-1], BOTH))
 def test_version_2_is_its_transcription(name, memory):
     rounds = some_rounds(CASES[name][0].shape, CASES[name][3])
-    rounds["c"][30] *= 20  # one gradient is clipped
+    rounds["c"][30:32] *= 20  # clipped; the second may be twice as long as the first
     expected = both(name, rounds, memory)
     assert np.max(expected.multipliers) > 0.05 and np.ptp(expected.plays, axis=0).max() > 0.3
     assert expected.clipped > 0
@@ -55,6 +55,13 @@ def test_also_where_constraints_cannot_be_met(name):
     rounds["b"] -= 3
     expected = both(name, rounds, None)
     assert max(expected.boosts) > 2 and expected.grown
+
+
+def test_most_moves_of_matrices_are_left_out_until_units_may_grow():
+    rounds = some_rounds(BALL.shape, 1, rounds=150)
+    rounds["b"][90:] -= 9
+    expected = both("nuclear ball", rounds, None)
+    assert 20 < expected.left_out < 60 and expected.grown
 
 
 # Movement and poles

@@ -81,7 +81,7 @@ class Units:
         self.n, self.sum, self.moves, self.along_loss = 0.0, np.zeros_like(start), 0, 0.0
         self.ages, self.along, self.growth = np.zeros(m), np.zeros(m), np.zeros(m)
         self.sizes = np.zeros((m, *start.shape) if by_coordinate else m)
-        self.grown = False
+        self.grown, self.left_out = False, 0
 
     def observe(self, of_loss, of_constraints, far, overspent):
         keep, weights = self.keep, far if self.by_coordinate else 1.0
@@ -100,8 +100,11 @@ class Units:
         self.grown |= unit > plain
         return unit
 
-    def moved(self, move, of_constraints):
-        if not move.any():
+    def moved(self, move, of_constraints, overspent):
+        is_sampled = self.moves < 64 or self.n % 8 == 0 or self.keep < 1
+        matters = is_sampled or np.any(overspent > 1) or np.any(self.growth > 0.01)
+        self.left_out += move.ndim > 1 and not matters
+        if not move.any() or (move.ndim > 1 and not matters):
             return
         d, recent = move / np.linalg.norm(move), 1 - 1 / (self.moves + 2)
         self.along_loss = recent * self.along_loss + np.sum(self.sum / self.n * d) ** 2
@@ -129,6 +132,7 @@ class Record:
     boosts: list = dataclasses.field(default_factory=list)
     clipped: int = 0
     grown: bool = False
+    left_out: int = 0  # moves of matrices
 
 
 def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -> Record:
@@ -168,9 +172,9 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         follower.follow(follower.y - factor * step - back, slack=units.n**-0.25)
         if averaged:
             averaged.observe(x, boost * h, follower.x, units.n)
-        units.moved(follower.x - x, constraints)
+        units.moved(follower.x - x, constraints, control.overspent())
         record.plays.append(played)
         record.multipliers.append(u)
         record.boosts.append(boost)
-    record.grown = bool(units.grown)
+    record.grown, record.left_out = bool(units.grown), units.left_out
     return record
