@@ -1,6 +1,8 @@
-"""A round of Auto beside one of its first version, in turn in one process: the best of many games each, in CPU time.
+"""A round of Auto beside one of its first version, in turn in one process: the best of many games each.
 
-python -m benchmarks.auto_versions [--repeats 40]
+python -m benchmarks.auto_versions [--repeats 40] [--device cpu|gpu]
+
+On CPUs it is CPU time, on GPUs time by the clock.
 
 Programs are compiled as `play` compiles them. Games go on from round 64: before it, Auto takes more slopes on matrices.
 """
@@ -34,18 +36,21 @@ def compiled(problem, learner, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=40)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    options = parser.parse_args()
+    jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[options.device])
+    clock = time.process_time if options.device == "cpu" else time.perf_counter
     print("| a round, in microseconds (compiling, in seconds) | " + " | ".join(LEARNERS) + " | ratio |")
     print("|---|---|---|---|")
     for place, (_, count) in PLACES.items():
         problem, rounds = drawn(place)
         games = [compiled(problem, learner, rounds) for learner in LEARNERS.values()]
         best = [float("inf")] * len(games)
-        for _ in range(repeats):
+        for _ in range(options.repeats):
             for i, (game, state, _) in enumerate(games):
-                begin = time.process_time()
+                begin = clock()
                 game(state, rounds).block_until_ready()
-                best[i] = min(best[i], (time.process_time() - begin) / count)
+                best[i] = min(best[i], (clock() - begin) / count)
         cells = [f"{1e6 * spent:.3g} ({seconds:.1f})" for spent, (_, _, seconds) in zip(best, games)]
         print(f"| {place} | " + " | ".join(cells) + f" | {best[1] / best[0]:.2f} |", flush=True)
 

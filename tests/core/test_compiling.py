@@ -8,7 +8,9 @@ import pytest
 
 import cocoax as cx
 from cocoax.core import compiling
-from cocoax.core.compiling import one_kernel, quick_jit
+from cocoax.core.compiling import game_options, one_kernel, quick_jit
+
+ONES = jnp.ones(3)
 
 
 @pytest.fixture
@@ -16,7 +18,7 @@ def options(monkeypatch):
     """Those that XLA is asked for; what is known of them is forgotten before and after."""
 
     def ask(**asked):
-        monkeypatch.setattr(compiling, "_QUICK", asked)
+        monkeypatch.setitem(compiling._OPTIONS, jax.default_backend(), asked)
 
     compiling.quick_options.cache_clear()
     yield ask
@@ -41,8 +43,14 @@ def test_options_that_xla_does_not_know_are_left_out(options):
 
 def test_options_that_xla_knows_are_used(options):
     options(xla_cpu_use_fusion_emitters=False)
-    expected = {"xla_cpu_use_fusion_emitters": False} if jax.default_backend() == "cpu" else {}
-    assert compiling.quick_options() == expected
+    assert compiling.quick_options() == {"xla_cpu_use_fusion_emitters": False}
+
+
+def test_options_of_gpus_are_none_of_cpus(options, monkeypatch):
+    """This XLA knows them, but a game on a GPU asks for no order of sums."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    of_gpus = compiling.quick_options()
+    assert of_gpus == {"xla_gpu_enable_while_loop_double_buffering": True} == game_options(jax.jit(jnp.sum).trace(ONES))
 
 
 def test_a_game_goes_on_under_jit_from_a_state_that_is_not_traced():

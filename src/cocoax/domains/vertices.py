@@ -45,6 +45,16 @@ class OneHot(AbstractVertex):
         step = jnp.asarray(step, x.dtype)
         return ((1 - step) * x).reshape(-1).at[self.index].add(step * self.value).reshape(self.shape)
 
+    def combine(self, weights):
+        shape, heights = (*weights.shape[:-1], *self.shape), weights * self.value
+        size, count = math.prod(self.shape), weights.shape[-1]
+        if in_one_kernel.get() or (jax.default_backend() != "cpu" and 0 < count <= _FEW):
+            entries = jnp.arange(size, dtype=self.index.dtype)
+            parts = [jnp.where(entries == self.index[k], heights[..., k, None], 0) for k in range(count)]
+            return functools.reduce(operator.add, parts).reshape(shape)  # XLA fuses them with what they are added to
+        total = jnp.zeros((*weights.shape[:-1], size), heights.dtype)
+        return total.at[..., self.index].add(heights).reshape(shape)
+
 
 class Sparse(AbstractVertex):
     """Few nonzero entries: `value` at the flat positions `index`, all different."""
