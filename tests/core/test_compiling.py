@@ -20,9 +20,9 @@ def options(monkeypatch):
     def ask(**asked):
         monkeypatch.setitem(compiling._OPTIONS, jax.default_backend(), asked)
 
-    compiling.quick_options.cache_clear()
+    compiling._known.cache_clear()
     yield ask
-    compiling.quick_options.cache_clear()
+    compiling._known.cache_clear()
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -42,8 +42,19 @@ def test_options_that_xla_does_not_know_are_left_out(options):
 
 
 def test_options_that_xla_knows_are_used(options):
-    options(xla_cpu_use_fusion_emitters=False)
-    assert compiling.quick_options() == {"xla_cpu_use_fusion_emitters": False}
+    """Whatever else is asked for."""
+    known = {"xla_cpu_use_fusion_emitters": False}
+    options(**known)
+    assert compiling.quick_options() == known
+    compiling._known.cache_clear()
+    options(**known, xla_cpu_of_another_version=True)
+    assert compiling.quick_options() == known
+
+
+@pytest.mark.parametrize("kind", [kind for kind in compiling._OPTIONS if kind.startswith("cpu")])
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of CPUs")
+def test_this_xla_knows_all_options(kind):
+    assert compiling._known(kind) == compiling._OPTIONS[kind]
 
 
 def test_options_of_gpus_are_none_of_cpus(options, monkeypatch):

@@ -20,11 +20,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "xla_cpu_use_fusion_emitters": False,  # the older ones make kernels that run as fast, in half the time
         "xla_cpu_parallel_codegen_split_count": 2,  # side by side; for many small kernels, more parts do not pay
     },
+    "cpu, once": {"xla_backend_optimization_level": 1},  # draws rounds as fast, but plays up to a fifth slower
+    "cpu, short sums": {
+        "xla_disable_hlo_passes": "tree_reduction_rewriter",  # it makes three kernels of a sum that could be one
+        # The default orders kernels so that they may run side by side: small ones have too little work to share.
+        "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
+    },
     "gpu": {"xla_gpu_enable_while_loop_double_buffering": True},  # two rounds at once: nothing is copied between them
 }
-# The next two are for CPUs only.
-_ONCE = {"xla_backend_optimization_level": 1}  # draws rounds as fast, but plays up to a fifth slower
-_IN_ORDER = {"xla_disable_hlo_passes": "tree_reduction_rewriter"}  # it makes three kernels of a sum that could be one
 
 
 def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Callable:
@@ -62,12 +65,12 @@ def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Ca
 
 def game_options(traced: Any) -> dict[str, Any]:
     """The options with which `quick_jit` compiles a program, given `jax.jit(function).trace(...)` of it."""
-    in_order = _on_cpu() and quick_options() and sums_are_short(traced.jaxpr)
-    return quick_options() | (_IN_ORDER if in_order else {})
+    in_order = _on_cpu() and sums_are_short(traced.jaxpr)
+    return quick_options() | (_known("cpu, short sums") if in_order else {})
 
 
 def _options_once() -> dict[str, Any]:
-    return quick_options() | _ONCE if _on_cpu() else {}
+    return quick_options() | _known("cpu, once") if _on_cpu() else {}
 
 
 def _on_cpu() -> bool:
@@ -100,15 +103,25 @@ def own_program(in_order: bool = False) -> Iterator[None]:
         tree.sums_in_order.reset(outer[1])
 
 
-@functools.cache
 def quick_options() -> dict[str, Any]:
-    """What `quick_jit` asks of XLA: nothing on devices but CPUs and GPUs, and where this XLA does not know it."""
-    wanted = _OPTIONS.get(jax.default_backend(), {})
+    """What `quick_jit` asks of XLA: nothing on devices but CPUs and GPUs, and nothing that this XLA does not know."""
+    return _known(jax.default_backend())
+
+
+@functools.cache
+def _known(kind: str) -> dict[str, Any]:
+    options = _OPTIONS.get(kind, {})
+    if _are_known(options):
+        return options
+    return {name: value for name, value in options.items() if _are_known({name: value})}
+
+
+def _are_known(options: dict[str, Any]) -> bool:
     try:
-        jax.jit(lambda: None, compiler_options=wanted | (_ONCE | _IN_ORDER if _on_cpu() else {})).lower().compile()
+        jax.jit(lambda: None, compiler_options=options).lower().compile()
     except jax.errors.JaxRuntimeError:
-        return {}
-    return dict(wanted)
+        return False
+    return True
 
 
 def _is_under_jit() -> bool:

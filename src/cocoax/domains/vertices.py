@@ -46,7 +46,8 @@ class OneHot(AbstractVertex):
         return ((1 - step) * x).reshape(-1).at[self.index].add(step * self.value).reshape(self.shape)
 
     def combine(self, weights):
-        shape, heights = (*weights.shape[:-1], *self.shape), weights * self.value
+        heights = weights * with_leading_axes(self.value, weights.ndim - 1)
+        shape = *weights.shape[:-1], *self.shape
         size, count = math.prod(self.shape), weights.shape[-1]
         if in_one_kernel.get() or (jax.default_backend() != "cpu" and 0 < count <= _FEW):
             entries = jnp.arange(size, dtype=self.index.dtype)
