@@ -94,11 +94,15 @@ def test_sizes_know_outliers(sign):
     assert np.all(sizes[12:, 0] < 2 * without[12:, 0]) and 1.2 < np.max(sizes[:, 1:] / without[:, 1:]) < 3
 
 
-@pytest.mark.parametrize("deviations, pays", [(0.5, False), (1.5, True)])
-def test_a_debt_is_what_noise_does_not_explain(deviations, pays):
-    """The mean of g and of what is repaid, after a round with almost nothing in it."""
+@pytest.mark.parametrize(
+    "deviations, worth, pays",
+    [(0.5, 0.01, False), (1.5, 0.01, True), (0.5, 0.1, False), (0.5, 0.5, True), (0.1, 1, True)],
+)
+def test_a_debt_is_what_noise_does_not_explain(deviations, worth, pays):
+    """The mean of g and of what is repaid, after a round with almost nothing in it. `worth` is the multiplier in the
+    largest unit: from 1 on, where the constraint is half of what drives decisions, noise explains nothing."""
     dual, one = RobustPI(), np.ones(1)
-    known = deviations * 1.2533 * 0.8 * 10 * one, one, 100 * one, 100 * one, one, 0.8 * one
+    known = deviations * 1.2533 * 0.8 * 10 * one, worth * one, 100 * one, 100 * one, one, 0.8 * one
     rested = dual.rest(1, one.dtype)
     state = eqx.tree_at(lambda s: (s.owed, s.integral, s.rounds, s.seen, s.size, s.noise), rested, known)
     assert (dual.control(state, 1e-9 * one, one)[1].smoothed[0] > 1e-6) == pays

@@ -52,7 +52,7 @@ def test_version_2_is_its_transcription(name, memory):
 def test_also_where_constraints_cannot_be_met(name):
     """Then steps are longer, and units grow."""
     rounds = some_rounds(CASES[name][0].shape, CASES[name][3])
-    rounds["b"] -= 3
+    rounds["b"] -= 2
     expected = both(name, rounds, None)
     assert max(expected.boosts) > 2 and expected.grown
 

@@ -14,7 +14,10 @@ class RobustController:
         self.each = [_One(gain, proportional, smoothing, keep) for _ in range(m)]
 
     def weigh(self, values, units):
-        return np.array([one.weigh(float(g), float(unit)) for one, g, unit in zip(self.each, values, units)])
+        worth = np.array([one.worth(float(unit)) for one, unit in zip(self.each, units)])
+        tolerated = np.maximum(1 - 2 * worth / (1 + worth.sum()), 0)
+        given = zip(self.each, values, units, tolerated)
+        return np.array([one.weigh(float(g), float(unit), share) for one, g, unit, share in given])
 
     def urgency(self):
         return np.array([one.urgency() for one in self.each])
@@ -25,15 +28,20 @@ class RobustController:
     def restate(self, factor):
         for one in self.each:
             one.integral *= factor
+            one.largest *= factor
 
 
 class _One:
     def __init__(self, gain, proportional, smoothing, keep):
         self.gain, self.proportional, self.smoothing, self.keep = gain, proportional, smoothing, keep
         self.owed = self.integral = self.mean = 0.0
-        self.rounds = self.seen = self.size = self.noise = 0.0
+        self.rounds = self.seen = self.size = self.noise = self.largest = 0.0
 
-    def weigh(self, g, unit):
+    def worth(self, unit):
+        self.largest = max(self.keep * self.largest, unit)
+        return over(self.integral, self.largest)
+
+    def weigh(self, g, unit, tolerated):
         at_work, keep = self.integral > 0 or g > 0, self.keep
         if at_work and g != 0:
             longest = 4 * self.size * self.seen**0.25 if self.seen > 0 else abs(g)
@@ -47,7 +55,7 @@ class _One:
         self.rounds = keep * self.rounds + at_work
 
         self.owed = keep * self.owed + g
-        debt = min(max(self.owed - 1.2533 * self.noise * self.seen**0.5, 0) / max(self.rounds, 1), bound)
+        debt = min(max(self.owed - tolerated * 1.2533 * self.noise * self.seen**0.5, 0) / max(self.rounds, 1), bound)
         repaying = clipped + debt * over(unit, max(unit, self.integral))
         mu = over(self.gain * (unit + min(self.integral, 10 * unit)), bound)
         if g != 0:

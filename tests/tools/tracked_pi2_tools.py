@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import quadratic_tools as quadratic
 import tracking_tools as tools
-from controller_tools import RobustController
+from controller_tools import RobustController, robust_mean
 from distance_bound_tools import BoxDistances
 from slow_start_tools import Distances
 from tracking_tools import over
@@ -71,6 +71,23 @@ class Averaged:
         costs = np.array([np.sum(gradient * point), np.sum(gradient * self.mean)])
         self.both.observe(costs, np.ptp(costs), self.keep)
         self.mean = self.mean + 2 / (n + 2) * (new - self.mean)
+
+
+class BesideStart:
+    """How much of the start is kept: less, the more surely moving has paid."""
+
+    def __init__(self, keep):
+        self.keep, self.sum, self.squares, self.size, self.rounds = keep, 0.0, 0.0, 0.0, 0.0
+
+    def share(self):
+        return 1 / (1 + 4 * np.exp(-2 * over(self.sum, self.squares**0.5)))
+
+    def observe(self, excess):
+        if excess != 0:
+            self.size = robust_mean(self.size, self.rounds, abs(excess))
+        cost = min(max(over(excess, self.size), -10), 10)
+        self.sum, self.squares = self.keep * self.sum + cost, self.keep * self.squares + cost**2
+        self.rounds = self.keep * self.rounds + (excess != 0)
 
 
 class Units:
@@ -143,11 +160,12 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
     steps = BoxDistances(start, *size, memory=memory) if on_box else Distances(start, size, memory=memory)
     units, averaged = Units(start, m, on_box, keep), Averaged(start, keep) if start.ndim == 1 else None
     caps, kappa = [Cap(keep) for _ in range(m + 1)], 0.0
-    mixture = Entropic(start, keep) if entropic else None
+    mixture, beside = Entropic(start, keep) if entropic else None, BesideStart(keep) if start.ndim == 1 else None
     for y, c, a, b in zip(*(rounds[name] for name in "ycab")):
         x = follower.x
         inner = averaged.mixed_with(x) if averaged else x
-        played = mixture.mixed_with(inner) if mixture else inner
+        wanted = mixture.mixed_with(inner) if mixture else inner
+        played = wanted + beside.share() * (start - wanted) if beside else inner
         values, *gradients = quadratic.at(played, y, c, a, b, of_loss, of_constraints)
         plain = [domain.tangent(each) for each in (gradients[0], *gradients[1])]
         loss, *constraints = (cap(each) for cap, each in zip(caps, plain))
@@ -170,6 +188,8 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         if mixture:
             mixture.observe(inner, boost * h)
         follower.follow(follower.y - factor * step - back, slack=units.n**-0.25)
+        if beside:
+            beside.observe(boost * np.sum(h * (wanted - start)))
         if averaged:
             averaged.observe(x, boost * h, follower.x, units.n)
         units.moved(follower.x - x, constraints, control.overspent())

@@ -25,10 +25,12 @@ class RobustControl(eqx.Module):
     seen: Float[Array, " m"]  # those with g != 0
     size: Float[Array, " m"]  # mean |g|
     noise: Float[Array, " m"]  # mean |g - e|
+    largest: Float[Array, " m"]  # unit so far
 
     def restated(self, factor: Any) -> "RobustControl":
         """The multipliers in another unit of the loss."""
-        return eqx.tree_at(lambda control: control.integral, self, self.integral * factor)
+        numbers = self.integral * factor, self.largest * factor
+        return eqx.tree_at(lambda control: (control.integral, control.largest), self, numbers)
 
 
 class RobustPI(AbstractController):
@@ -41,24 +43,28 @@ class RobustPI(AbstractController):
     \lambda_i \leftarrow [\lambda_i + \mu_i\tilde g_i]_+,\qquad u_i = [\lambda_i + k\mu_ie_i]_+$
 
     where u is what the primal sees, e a running mean of $\tilde g$ (where $g_i\ne0$) and $\ell_i$ the unit of a
-    multiplier (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$). What was overspent beyond one
-    standard deviation of noise is paid back over as many rounds as g was at work, $\max(1,\lambda_i/\ell_i)$ times
-    more slowly. $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one; no round counts
-    more in it than $4k_i^{1/4}M_i$. So one outlier at most triples it, but for the first round's, which is forgotten
-    within 12 rounds. With `memory` all sums forget, 1/memory of themselves a round. No bound is proven.
+    multiplier (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$).
+
+    What was overspent beyond noise is paid back over as many rounds as g was at work, $\max(1,\lambda_i/\ell_i)$ times
+    more slowly. Noise is one standard deviation where a constraint hardly binds, and nothing from where it is half of
+    what drives decisions: $[1-2w_i/(1+\sum_jw_j)]_+$ of them, where $w_i$ is $\lambda_i$ over the largest unit so far.
+
+    $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one; no round counts more in it
+    than $4k_i^{1/4}M_i$. So one outlier at most triples it, but for the first round's, which is forgotten within 12
+    rounds. With `memory` all sums forget, 1/memory of themselves a round. No bound is proven.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())
     """
 
-    facts = Facts(cost="7 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
+    facts = Facts(cost="8 m + 2 numbers, gradient norms", guarantee="no constants, no units", cites=("cocoax",))
 
     def __init__(self, gain: Any = 0.2, proportional: Any = 24.0, smoothing: Any = 0.7, memory: Any = None):
         super().__init__(gain, proportional, smoothing, memory)
 
     def rest(self, constraints: Any, dtype: Any) -> RobustControl:
         zeros = jnp.zeros(constraints, dtype)
-        return RobustControl(*[zeros] * 7)
+        return RobustControl(*[zeros] * 8)
 
     def control(self, state: RobustControl, values: Any, unit: Any) -> tuple[Float[Array, " m"], RobustControl]:
         keep = discount(self.memory, values.dtype)
@@ -67,23 +73,26 @@ class RobustPI(AbstractController):
         here = at_work & (values != 0)
         longest = _LONGEST * state.size * jnp.sqrt(jnp.sqrt(state.seen))
         shown = jnp.where(state.seen > 0, jnp.minimum(jnp.abs(values), longest), jnp.abs(values))
-        size = _mean(state.size, state.seen, shown, here)
+        size = mean_size(state.size, state.seen, shown, here)
         seen = keep * state.seen + here.astype(values.dtype)
         rounds = keep * state.rounds + at_work.astype(values.dtype)
         most = _NORMAL * size * jnp.sqrt(jnp.maximum(seen, 1))
         clipped = jnp.clip(values, -most, most)
         off = jnp.abs(clipped - state.smoothed)
-        noise = _mean(state.noise, state.rounds, off, at_work & (off > 0))
+        noise = mean_size(state.noise, state.rounds, off, at_work & (off > 0))
 
         owed = keep * state.owed + values
-        surely = jnp.maximum(owed - _NORMAL * noise * jnp.sqrt(seen), 0)
+        largest = jnp.maximum(keep * state.largest, unit)
+        worth = ratio(state.integral, largest)
+        tolerated = jnp.maximum(1 - 2 * worth / (1 + worth.sum()), 0)
+        surely = jnp.maximum(owed - tolerated * _NORMAL * noise * jnp.sqrt(seen), 0)
         debt = jnp.minimum(surely / jnp.maximum(rounds, 1), most)
         repaying = clipped + debt * ratio(unit, jnp.maximum(unit, state.integral))
         rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), most)
         smoothed = jnp.where(values != 0, smoothing * state.smoothed + (1 - smoothing) * repaying, state.smoothed)
         integral = jnp.maximum(state.integral + rate * repaying, 0)
         weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
-        return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise)
+        return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise, largest)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
@@ -95,7 +104,7 @@ class RobustPI(AbstractController):
         return jnp.where(state.smoothed > 0, deviations, 0)
 
 
-def _mean(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " m"]) -> Float[Array, " m"]:
+def mean_size(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " m"]) -> Float[Array, " m"]:
     """A mean of sizes of which the k-th weighs as k; geometric on its way down."""
     share = 2 / (count + 2)
     up = old + share * (size - old)

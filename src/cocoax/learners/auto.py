@@ -20,9 +20,10 @@ from ..primal.distance_bound import DistanceBound, DistanceBoundState, interval_
 from ..primal.slow_start import SlowStart, SlowStartState, widths
 from ..primal.tracking import Tracker, kernel_on
 from ..problem.poles import may_have_poles
-from .auto_arithmetic import advanced, aimed, mixed, stepped, stepped_on_box
+from .auto_arithmetic import Mixtures, advanced, aimed, mixed, stepped, stepped_on_box
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
+from .beside_start import BesideStart
 from .entropic import Entropic
 from .overshoot import Overshoot
 from .replays import Replays, shapes
@@ -41,6 +42,7 @@ class _State(eqx.Module):
     caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
     averaged: Averaged | None  # of vectors
     entropic: Entropic | None  # on simplices
+    beside: BesideStart | None  # of vectors
     chosen: Point | None  # the decision, where it is another than the tracker's point
     replays: Replays | None
 
@@ -144,6 +146,7 @@ class TrackedPI2(AbstractLearner):
             jnp.zeros(problem.constraints + 1, zero.dtype),
             Averaged.begin(start) if of_vectors else None,
             _entropic(domain, start),
+            BesideStart.begin(zero.dtype) if of_vectors else None,
             start if problem.has_movement or of_vectors else None,
             None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
@@ -189,10 +192,11 @@ class TrackedPI2(AbstractLearner):
 
         costs = tree.scale(given.boost, direction)
         moved = tracker.point, followed.point
-        averaged, entropic, changed, aim = kernel_on(domain, mixed)(
+        mixtures = Mixtures(state.averaged, state.entropic, state.beside)
+        mixtures, changed, aim = kernel_on(domain, mixed)(
             domain,
-            state.averaged,
-            state.entropic,
+            mixtures,
+            distances.start,
             *moved,
             units,
             of_constraints,
@@ -208,7 +212,7 @@ class TrackedPI2(AbstractLearner):
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, step.rate)
                 chosen = tree.mix(played, aim, share)
         replays = None if replays is None else replays.add(round)
-        state = _State(followed, distances, control, units, step.overshoot, caps, averaged, entropic, chosen, replays)
+        state = _State(followed, distances, control, units, step.overshoot, caps, *mixtures, chosen, replays)
         finite = jnp.isfinite(step.square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)

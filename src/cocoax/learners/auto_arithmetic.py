@@ -17,6 +17,7 @@ from ..primal.distance_bound import DistanceBound, DistanceBoundState
 from ..primal.slow_start import SlowStart, SlowStartState
 from ..primal.tracking import in_hull
 from .averaged import Averaged
+from .beside_start import BesideStart
 from .entropic import Entropic
 from .overshoot import Curved, Overshoot
 from .units import Clipped, Units
@@ -188,36 +189,49 @@ def _begun_anew(overshoot: Overshoot, wakes) -> Overshoot:
     return Overshoot(jnp.where(wakes, 0, overshoot.curvature))
 
 
+class Mixtures(NamedTuple):
+    """What the tracker's point is mixed with."""
+
+    averaged: Averaged | None
+    entropic: Entropic | None
+    beside: BesideStart | None
+
+
 def mixed(
-    domain: AbstractDomain, averaged: Averaged | None, entropic: Entropic | None, old: Point, new: Point, *others
-) -> tuple[Averaged | None, Entropic | None, Units, Point]:
+    domain: AbstractDomain, mixtures: Mixtures, start: Point, old: Point, new: Point, *others
+) -> tuple[Mixtures, Units, Point]:
     """What is played after a move of the tracker's point from `old` to `new`; rounding does not lead out of X."""
-    averaged, entropic, units, aim = _mixed(averaged, entropic, old, new, *others)
+    mixtures, units, aim = _mixed(mixtures, start, old, new, *others)
+    averaged = mixtures.averaged
     if averaged is not None:  # over many rounds its rounding adds up
-        averaged = Averaged(in_hull(domain, averaged.mean, new), averaged.both)
-    return averaged, entropic, units, aim if domain.intervals() is None else domain.project(aim)
+        mixtures = mixtures._replace(averaged=Averaged(in_hull(domain, averaged.mean, new), averaged.both))
+    return mixtures, units, aim if domain.intervals() is None else domain.project(aim)
 
 
 @one_kernel
 def _mixed(
-    averaged: Averaged | None,
-    entropic: Entropic | None,
-    old,
-    new,
+    mixtures: Mixtures,
+    start: Point,
+    old: Point,
+    new: Point,
     units: Units,
     of_constraints: Clipped,
     overspent,
     costs,
     keep,
-) -> tuple[Averaged | None, Entropic | None, Units, Point]:
+) -> tuple[Mixtures, Units, Point]:
     """`mixed`, but for the domain, in a round with these costs."""
+    averaged, entropic, beside = mixtures
     point, aim = old, new
     if averaged is not None:
         point = averaged.mixed_with(old)
         averaged = averaged.observe(old, costs, keep).moved(new, units.rounds)
         aim = averaged.mixed_with(new)
     if entropic is not None:
-        entropic = entropic.observe(point, costs, keep)
-        aim = entropic.mixed_with(aim)
+        before, entropic = entropic, entropic.observe(point, costs, keep)
+        point, aim = before.mixed_with(point), entropic.mixed_with(aim)
+    if beside is not None:
+        beside = beside.observe(tree.dot(costs, tree.sub(point, start)), keep)
+        aim = beside.mixed_with(aim, start)
     units = units.moved(old, new, of_constraints, overspent, keep, always=averaged is not None)
-    return averaged, entropic, units.without_loss, aim
+    return Mixtures(averaged, entropic, beside), units.without_loss, aim

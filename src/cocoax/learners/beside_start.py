@@ -1,0 +1,51 @@
+"""The start beside a decision: it is left as soon as moving has surely paid."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import tree
+from ..core.compiling import one_kernel
+from ..core.tree import ratio
+from ..domains.base import Point
+from ..dual.robust_pi import mean_size
+
+_ODDS = 4.0  # of the decision against the start, before anything is seen
+_SURE = 2.0  # by how much a standard deviation changes their logarithm
+_LONGEST = 10.0  # times the usual size: what one round may count
+
+
+class BesideStart(eqx.Module):
+    r"""A share $1/(1+4e^{-2z})$ of the start is kept, where z says how surely the start would have cost less.
+
+    $z=\sum c/\sqrt{\sum c^2}$, where c is by how much the decision cost more than the start in a round, over the usual
+    size of that, clipped to ±10. So rounds of any size count alike: large costs of the first rounds do not keep a share
+    of the start for ever.
+    """
+
+    sum: Float[Array, ""]
+    squares: Float[Array, ""]
+    size: Float[Array, ""]  # mean |c|, in the unit of costs
+    rounds: Float[Array, ""]  # those in which the two differed
+
+    @classmethod
+    def begin(cls, dtype) -> "BesideStart":
+        return cls(*[jnp.zeros((), dtype)] * 4)
+
+    @property
+    def share(self) -> Float[Array, ""]:
+        """Of the start."""
+        return 1 / (1 + _ODDS * jnp.exp(-_SURE * ratio(self.sum, jnp.sqrt(self.squares))))
+
+    def mixed_with(self, point: Point, start: Point) -> Point:
+        """What to play, where the decision would be `point`."""
+        return tree.mix(point, start, self.share)
+
+    @one_kernel
+    def observe(self, excess, keep) -> "BesideStart":
+        """After a round in which the decision cost `excess` more than the start."""
+        differs = excess != 0
+        size = mean_size(self.size, self.rounds, jnp.abs(excess), differs)
+        cost = jnp.clip(ratio(excess, size), -_LONGEST, _LONGEST)
+        rounds = keep * self.rounds + differs.astype(size.dtype)
+        return BesideStart(keep * self.sum + cost, keep * self.squares + cost**2, size, rounds)
