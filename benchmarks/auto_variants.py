@@ -8,7 +8,6 @@ variant's score, in brackets: its mean difference from Auto's, and the standard 
 
 import argparse
 import warnings
-from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -16,90 +15,23 @@ import jax.numpy as jnp
 import numpy as np
 
 import cocoax as cx
-from cocoax.core import tree
-from cocoax.dual.robust_pi import _NORMAL, RobustPI
+from cocoax.dual.robust_pi import RobustPI
 from cocoax.lab.arena.problems import ARENA
-from cocoax.learners.base import first_decision
-from cocoax.primal.bet import Bet
-from cocoax.primal.hedge import Hedge
 
 HORIZONS = (100, 1000)
 
 
 class OtherDebts(RobustPI):
-    """Another number of standard deviations of noise is no debt: a function of all multipliers, in their units."""
+    """Another number of standard deviations of noise is no debt, whatever a constraint's multiplier is."""
 
-    rule: Callable = eqx.field(static=True)
+    tolerated: float = eqx.field(static=True)
 
-    def __init__(self, rule: Callable):
+    def __init__(self, tolerated: float):
         super().__init__()
-        self.rule = rule
+        self.tolerated = tolerated
 
-    def control(self, state, values, unit):
-        """Deviations that are a debt here, and would not be one in RobustPI, are added to the sum that it sees."""
-        _, usual = super().control(state, values, unit)
-        tolerated = self.rule(tree.ratio(state.integral, unit))
-        owed = state.owed + (1 - tolerated) * _NORMAL * usual.noise * jnp.sqrt(usual.seen)
-        weights, new = super().control(eqx.tree_at(lambda state: state.owed, state, owed), values, unit)
-        return weights, eqx.tree_at(lambda state: state.owed, new, usual.owed)
-
-
-def binding(worth):
-    """The share of a constraint in the direction: 0 where it does not bind."""
-    return worth / (1 + worth.sum())
-
-
-class BesideStart(cx.learners.AbstractLearner):
-    """Auto's decisions, mixed with the start by what both would have cost (AdaHedge); the start begins with `share`.
-
-    If `fades`, sums of costs fade like 1/n, so that large costs of the first rounds are forgotten.
-    """
-
-    learner: cx.learners.AbstractLearner
-    share: float = eqx.field(static=True, default=0.05)
-    fades: bool = eqx.field(static=True, default=False)
-
-    def init(self, problem, *, key, horizon=None, start=None):
-        start = first_decision(problem, start)
-        return self.learner.init(problem, key=key, start=start), start, self.begin(tree.dtype(start))
-
-    def decision(self, state):
-        inner, start, both = state
-        return tree.mix(start, self.learner.decision(inner), self.share_of_auto(both))
-
-    def observe(self, problem, state, round, *, played=None):
-        inner, start, both = state
-        moved = tree.sub(self.learner.decision(inner), start)
-        played = self.decision(state) if played is None else played
-        of_loss, of_constraints = problem.gradients(played, round)
-        inner, outcome = self.learner.observe(problem, inner, round, played=played)
-        direction = tree.add(of_loss, tree.combine(outcome.multiplier, of_constraints))
-        excess = tree.dot(direction, moved) / (1 + outcome.multiplier.sum())
-        return (inner, start, self.after(both, excess, inner.units.rounds)), outcome
-
-    def begin(self, dtype):
-        return Hedge.begin(jnp.array([1 - self.share, self.share], dtype), least=0.0)
-
-    def share_of_auto(self, both):
-        return both.shares[0]
-
-    def after(self, both, excess, rounds):
-        """After a round in which Auto cost `excess` more than the start."""
-        costs = jnp.stack([excess, jnp.zeros_like(excess)])
-        return both.observe(costs, jnp.abs(excess), rounds / (rounds + 1) if self.fades else 1.0)
-
-
-class BetOnStart(BesideStart):
-    """Auto's decisions, with a bet that the start is better (`primal.bet`)."""
-
-    def begin(self, dtype):
-        return Bet.begin(dtype)
-
-    def share_of_auto(self, both):
-        return 1 - both.share
-
-    def after(self, both, excess, rounds):
-        return both.observe(excess)
+    def deviations(self, worth):
+        return jnp.full_like(worth, self.tolerated)
 
 
 def auto(**parts):
@@ -113,14 +45,9 @@ def auto(**parts):
 VARIANTS = {
     "Auto": auto(),
     "start": cx.learners.Stay(),
-    "half debts": auto(dual=OtherDebts(lambda worth: 0.5)),
-    "all debts": auto(dual=OtherDebts(lambda worth: 0.0)),
-    "binding debts": auto(dual=OtherDebts(lambda worth: 1 - binding(worth))),
-    "binding debts, squared": auto(dual=OtherDebts(lambda worth: 1 - binding(worth) ** 2)),
-    "start, 20%": BesideStart(auto(), 0.2),
-    "start, 5%": BesideStart(auto()),
-    "start, 5%, fading": BesideStart(auto(), fades=True),
-    "bet on the start": BetOnStart(auto()),
+    "debts beyond one deviation": auto(dual=OtherDebts(1.0)),
+    "beyond half a deviation": auto(dual=OtherDebts(0.5)),
+    "all debts": auto(dual=OtherDebts(0.0)),
     "boxes, first 0.001": auto(box_rule=cx.primal.DistanceBound(1e-3)),
     "boxes, most 0.5": auto(box_rule=cx.primal.DistanceBound(most=0.5)),
 }

@@ -83,9 +83,8 @@ class RobustPI(AbstractController):
 
         owed = keep * state.owed + values
         largest = jnp.maximum(keep * state.largest, unit)
-        worth = ratio(state.integral, largest)
-        tolerated = jnp.maximum(1 - 2 * worth / (1 + worth.sum()), 0)
-        surely = jnp.maximum(owed - tolerated * _NORMAL * noise * jnp.sqrt(seen), 0)
+        excused = self.deviations(ratio(state.integral, largest)) * _NORMAL * noise
+        surely = jnp.maximum(owed - excused * jnp.sqrt(seen), 0)
         debt = jnp.minimum(surely / jnp.maximum(rounds, 1), most)
         repaying = clipped + debt * ratio(unit, jnp.maximum(unit, state.integral))
         rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), most)
@@ -93,6 +92,10 @@ class RobustPI(AbstractController):
         integral = jnp.maximum(state.integral + rate * repaying, 0)
         weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
         return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise, largest)
+
+    def deviations(self, worth: Float[Array, " m"]) -> Float[Array, " m"]:
+        """How many of them are noise, by the multipliers in their largest units."""
+        return jnp.maximum(1 - 2 * worth / (1 + worth.sum()), 0)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
