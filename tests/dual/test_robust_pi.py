@@ -96,7 +96,7 @@ def test_sizes_know_outliers(sign):
 
 @pytest.mark.parametrize(
     "deviations, worth, pays",
-    [(0.5, 0.01, False), (1.5, 0.01, True), (0.5, 0.1, False), (0.5, 0.5, True), (0.1, 1, True)],
+    [(0.5, 0.01, False), (1.5, 0.01, True), (0.5, 0.2, False), (0.8, 0.5, True), (0.1, 1, True)],
 )
 def test_a_debt_is_what_noise_does_not_explain(deviations, worth, pays):
     """The mean of g and of what is repaid, after a round with almost nothing in it. `worth` is the multiplier in the

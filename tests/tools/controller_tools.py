@@ -15,7 +15,7 @@ class RobustController:
 
     def weigh(self, values, units):
         worth = np.array([one.worth(float(unit)) for one, unit in zip(self.each, units)])
-        tolerated = np.maximum(1 - 2 * worth / (1 + worth.sum()), 0)
+        tolerated = np.maximum(1 - (2 * worth / (1 + worth.sum())) ** 2, 0)
         given = zip(self.each, values, units, tolerated)
         return np.array([one.weigh(float(g), float(unit), share) for one, g, unit, share in given])
 

@@ -25,7 +25,7 @@ class Distances:
     def length(self, x):
         return np.abs(x) if self.widths.ndim else np.linalg.norm(x)
 
-    def advance(self, gradient, point):
+    def advance(self, gradient, point, ahead=0.0):
         """(eta times the gradient, what to take back)."""
         moved, keep = point - self.start, self.keep
         distance, term = self.length(moved), np.sum(gradient * moved)
@@ -47,9 +47,10 @@ class Distances:
 
         length, self.total = self.length(gradient), keep * self.total
         if not stop:
-            doubled = np.maximum(self.far, np.minimum(2 * self.far, self.most * self.widths))
-            grows = self.growing & (self.total > 0) & (length > 0) & (term <= 0)
-            self.far = np.maximum(np.where(grows, doubled, self.far), distance)
+            times = np.clip(0.25 * divided(ahead, self.far), np.where(self.total > 0, 2, 1), 8)
+            longer = np.maximum(self.far, np.minimum(times * self.far, self.most * self.widths))
+            grows = self.growing & (length > 0) & (term <= 0)
+            self.far = np.maximum(np.where(grows, longer, self.far), distance)
         self.good = self.far if resume else self.good
         self.total = self.total + (self.far * length) ** 2
         return divided(self.far**2, np.sqrt(2 * self.total)) * gradient, back

@@ -77,7 +77,7 @@ class BesideStart:
     """How much of the start is kept: less, the more surely moving has paid."""
 
     def __init__(self, keep):
-        self.keep, self.sum, self.squares, self.size, self.rounds = keep, 0.0, 0.0, 0.0, 0.0
+        self.keep, self.sum, self.squares, self.size, self.rounds = keep, -2.0, 2.0, 0.0, 0.0
 
     def share(self):
         return 1 / (1 + 4 * np.exp(-2 * over(self.sum, self.squares**0.5)))
@@ -175,10 +175,11 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         u = control.weigh(values, unit)
         strength = 1 + sum(over(weight, each) for weight, each in zip(u, unit))
         h = (loss + sum(weight * each for weight, each in zip(u, constraints))) / strength
-        step, back = (steps.advance(h, x), 0.0) if on_box else steps.advance(h, x)
+        hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
+        ahead = over(np.linalg.norm(h), hessian)
+        step, back = (steps.advance(h, x), 0.0) if on_box else steps.advance(h, x, ahead)
         boost = 1 + max(control.urgency()) * (min(strength, 10) - 1)
 
-        hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
         rate = over(np.sum(step * h), np.sum(h * h))
         along = hessian * over(np.sum(step * step), np.sum(step * h) * rate)
         faded = keep * kappa * 2 * units.n / (2 * units.n + 1)

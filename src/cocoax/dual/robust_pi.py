@@ -47,7 +47,7 @@ class RobustPI(AbstractController):
 
     What was overspent beyond noise is paid back over as many rounds as g was at work, $\max(1,\lambda_i/\ell_i)$ times
     more slowly. Noise is one standard deviation where a constraint hardly binds, and nothing from where it is half of
-    what drives decisions: $[1-2w_i/(1+\sum_jw_j)]_+$ of them, where $w_i$ is $\lambda_i$ over the largest unit so far.
+    what drives decisions: $[1-4w_i^2/(1+\sum_jw_j)^2]_+$ of them, where $w_i$ is $\lambda_i$ over its largest unit.
 
     $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one; no round counts more in it
     than $4k_i^{1/4}M_i$. So one outlier at most triples it, but for the first round's, which is forgotten within 12
@@ -95,7 +95,7 @@ class RobustPI(AbstractController):
 
     def deviations(self, worth: Float[Array, " m"]) -> Float[Array, " m"]:
         """How many of them are noise, by the multipliers in their largest units."""
-        return jnp.maximum(1 - 2 * worth / (1 + worth.sum()), 0)
+        return jnp.maximum(1 - (2 * worth / (1 + worth.sum())) ** 2, 0)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)

@@ -147,9 +147,11 @@ def stepped(
 @one_kernel
 def _stepped(rule, state, overshoot, curved, way, given, keep, rounds):
     width, cost, square = way
-    state = state.forget_costs(given.wakes)
-    rate, back, state = rule.advanced(width, state, cost, jnp.sqrt(curved.square), jnp.sqrt(square))
-    overshoot = _begun_anew(overshoot, given.wakes).observe(curved, given.scale, keep, rounds)
+    state, length = state.forget_costs(given.wakes), jnp.sqrt(curved.square)
+    curvature = ratio(curved.along, (given.scale * length) ** 2)
+    ahead = ratio(length, curvature)
+    rate, back, state = rule.advanced(width, state, cost, length, jnp.sqrt(square), ahead)
+    overshoot = _begun_anew(overshoot, given.wakes).observe(curvature, keep, rounds)
     return given.boost * overshoot.factor(given.boost * rate) * rate, back, rate, overshoot, state
 
 

@@ -10,7 +10,8 @@ from ..core.tree import ratio
 from ..domains.base import Point
 from ..dual.robust_pi import mean_size
 
-_ODDS = 4.0  # of the decision against the start, before anything is seen
+_ODDS = 4.0  # of the decision against the start, where nothing is sure
+_FIRST = 2.0  # as if so many usual rounds had said that moving pays
 _SURE = 2.0  # by how much a standard deviation changes their logarithm
 _LONGEST = 10.0  # times the usual size: what one round may count
 
@@ -30,7 +31,8 @@ class BesideStart(eqx.Module):
 
     @classmethod
     def begin(cls, dtype) -> "BesideStart":
-        return cls(*[jnp.zeros((), dtype)] * 4)
+        zero = jnp.zeros((), dtype)
+        return cls(zero - _FIRST, zero + _FIRST, zero, zero)
 
     @property
     def share(self) -> Float[Array, ""]:

@@ -28,10 +28,9 @@ class Overshoot(eqx.Module):
 
     curvature: Float[Array, ""]
 
-    def observe(self, curved: Curved, scale, keep, rounds) -> "Overshoot":
-        """`scale` is the multiple of h along which the curvature is known."""
-        along = ratio(curved.along, (scale * jnp.sqrt(curved.square)) ** 2)
-        return Overshoot(jnp.maximum(keep * self.curvature * (2 * rounds / (2 * rounds + 1)), along))
+    def observe(self, curvature, keep, rounds) -> "Overshoot":
+        """After a round in which it was so large along the step."""
+        return Overshoot(jnp.maximum(keep * self.curvature * (2 * rounds / (2 * rounds + 1)), curvature))
 
     def observe_on_box(self, curved: Curved, rounds) -> tuple[Float[Array, ""], "Overshoot"]:
         """(the rate eta of the whole step, the new state)."""
