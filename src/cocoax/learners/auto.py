@@ -55,13 +55,15 @@ class TrackedPI2(AbstractLearner):
 
     * each constraint has a unit of its multiplier (`learners.units`), in which `dual.RobustPI` controls the weights u;
     * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$ drives a target y by distance over gradients that begins
-      small (`primal.SlowStart`; on boxes `primal.DistanceBound`, by coordinate), shortened to $(1-e^{-o})/o$ where o is
-      how far the step overshoots by the largest curvature seen along a step, which fades (on boxes, by the mean one).
+      small and grows (`primal.SlowStart`; on boxes `primal.DistanceBound`, by coordinate), shortened to
+      $(1-e^{-o})/o$ where o is how far the step overshoots by the largest curvature seen along a step, which fades (on
+      boxes, by the mean one).
       While a constraint is *surely* broken the step is up to $1+\sum_iu_i/\ell_i\le10$ times longer;
     * x follows y by one LMO (`primal.Tracked`, 8 atoms); y may stay $n^{-1/4}$ diameters outside what that LMO proves
       of the set, n being the number of rounds;
     * x, if it is made of vectors, is mixed with its mean over the rounds by what both would have cost (AdaHedge);
     * on a probability simplex, that is mixed with an entropic decision by what both would have cost (AdaHedge twice);
+    * vectors are mixed with the start, until moving has surely paid (`learners.beside_start`);
     * where the loss or a constraint is not finite at the next decision (of vectors), it stays a little inside. Where
       they count movement, it goes only as far towards x as their price of moving allows; a limit on movement alone is
       a budget, of which never more is spent than was saved.
