@@ -24,14 +24,14 @@ HORIZONS = (100, 1000)
 class OtherDebts(RobustPI):
     """Another number of standard deviations of noise is no debt, whatever a constraint's multiplier is."""
 
-    tolerated: float = eqx.field(static=True)
+    deviations: float = eqx.field(static=True)
 
-    def __init__(self, tolerated: float):
+    def __init__(self, deviations: float):
         super().__init__()
-        self.tolerated = tolerated
+        self.deviations = deviations
 
-    def deviations(self, worth):
-        return jnp.full_like(worth, self.tolerated)
+    def tolerated(self, shares):
+        return jnp.full_like(shares, self.deviations)
 
 
 def auto(**parts):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax.core import compiling
+from cocoax.core import compiling, tree
 from cocoax.core.compiling import game_options, one_kernel, quick_jit
 
 ONES = jnp.ones(3)
@@ -35,20 +35,58 @@ def test_a_quick_program_can_be_transformed_as_any(once):
     np.testing.assert_array_equal(jax.vmap(lambda x: cube(x, 3))(jnp.arange(3.0)), [0, 1, 8])
 
 
-def test_options_that_xla_does_not_know_are_left_out(options):
-    options(xla_cpu_of_another_version=True)
+KNOWN = {"xla_cpu_use_fusion_emitters": False}
+
+
+def test_of_options_that_xla_does_not_know_all_none_is_used(options):
+    """Else a game might have kernels of one call without the option that they need."""
+    options(**KNOWN, xla_cpu_of_another_version=True)
     assert compiling.quick_options() == {}
     assert quick_jit(lambda x: 2 * x)(1.0) == 2 == quick_jit(lambda x: 2 * x, once=True)(1.0)
 
 
 def test_options_that_xla_knows_are_used(options):
-    """Whatever else is asked for."""
-    known = {"xla_cpu_use_fusion_emitters": False}
-    options(**known)
-    assert compiling.quick_options() == known
-    compiling._known.cache_clear()
-    options(**known, xla_cpu_of_another_version=True)
-    assert compiling.quick_options() == known
+    options(**KNOWN)
+    assert compiling.quick_options() == KNOWN
+
+
+def asked(monkeypatch, function, *given, **how):
+    """The options with which it is compiled, and what is said of sums while it is traced."""
+    seen, jit = [], jax.jit
+
+    def spied(*arguments, compiler_options=None, **others):
+        seen.append(compiler_options)
+        return jit(*arguments, compiler_options=compiler_options, **others)
+
+    said = []
+
+    def noted(*given):
+        said.append(tree.sums_in_order.get())
+        return function(*given)
+
+    compiling.quick_options()
+    monkeypatch.setattr(jax, "jit", spied)
+    quick_jit(noted, **how)(*given)
+    return seen[-1], said
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of CPUs")
+def test_each_program_is_compiled_with_the_options_of_its_kind(monkeypatch):
+    """It is traced once, but for one with a long sum: there, nothing may count on sums in order."""
+    cpu, once, short = (dict(compiling._known(kind)) for kind in ("cpu", "cpu, once", "cpu, short sums"))
+    assert {"xla_cpu_scheduler_type", "xla_disable_hlo_passes"} == set(short) and once and cpu
+    assert asked(monkeypatch, jnp.sum, jnp.ones(1000)) == (cpu | short, [True])
+    assert asked(monkeypatch, jnp.sum, jnp.ones(9000)) == (cpu, [True, False])
+    assert asked(monkeypatch, jnp.sum, jnp.ones(1000), once=True) == (cpu | once, [False])
+
+
+def test_arguments_of_the_same_form_are_looked_at_once():
+    count = []
+    double = quick_jit(lambda x, times: count.append(x) or x * times, static_argnums=1)
+    for given in ((jnp.ones(3), 2), (jnp.zeros(3), 2), (np.ones(3), 2)):
+        double(*given)
+    assert len(count) == 1 and double(jnp.ones(3), 4).tolist() == [4, 4, 4] and len(count) == 2
+    assert double(jnp.ones(2, jnp.int32), 2).dtype == jnp.int32 and len(count) == 3
 
 
 @pytest.mark.parametrize("kind", [kind for kind in compiling._OPTIONS if kind.startswith("cpu")])

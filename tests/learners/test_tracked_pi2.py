@@ -199,6 +199,24 @@ def test_a_loss_that_wakes_late_on_a_box_is_played_alike_in_all_units():
     np.testing.assert_allclose(play(1.0), np.full(3, 0.2), atol=0.01)
 
 
+@pytest.mark.parametrize("domain", [Box(jnp.zeros(5), jnp.ones(5)), ProbabilitySimplex(5), L2Ball(5, 1.0)])
+def test_a_loss_that_wakes_late_is_played_alike_in_all_its_units(domain):
+    """Until it does, costs are those of the constraint alone."""
+    costs = np.random.default_rng(0).normal(size=(90, 5))
+
+    def decisions(unit):
+        rounds = {"cost": costs, "unit": np.where(np.arange(90) < 30, 0.0, unit)}
+        problem = cx.Problem(
+            domain,
+            lambda x, r: r["unit"] * (r["cost"] @ x + 0.3 * x @ x),
+            lambda x, r: x[0] + 0.5 * x[1] - 0.2 + 0.1 * r["cost"][0],
+        )
+        return cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True).decisions
+
+    for unit in (2.0**10, 2.0**-10):
+        np.testing.assert_array_equal(decisions(unit), decisions(1.0))
+
+
 AWAKE = jnp.where(jnp.arange(100) < 20, 0.0, 1.0)
 
 

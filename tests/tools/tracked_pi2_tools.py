@@ -165,7 +165,7 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         x = follower.x
         inner = averaged.mixed_with(x) if averaged else x
         wanted = mixture.mixed_with(inner) if mixture else inner
-        played = wanted + beside.share() * (start - wanted) if beside else inner
+        played = wanted + beside.share() * (start - wanted) if beside else wanted
         values, *gradients = quadratic.at(played, y, c, a, b, of_loss, of_constraints)
         plain = [domain.tangent(each) for each in (gradients[0], *gradients[1])]
         loss, *constraints = (cap(each) for cap, each in zip(caps, plain))

@@ -28,6 +28,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "gpu": {"xla_gpu_enable_while_loop_double_buffering": True},  # two rounds at once: nothing is copied between them
 }
+_REMEMBERED = 256  # forms of arguments
 
 
 def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Callable:
@@ -42,25 +43,52 @@ def quick_jit(function: Callable, *, once: bool = False, **arguments: Any) -> Ca
     """
     plain = jax.jit(function, **arguments)
 
-    @functools.wraps(function)
-    def ours(*given):
-        with own_program(in_order=not once):
-            return function(*given)
+    @functools.cache
+    def own(in_order):
+        @functools.wraps(function)
+        def traced(*given):
+            with own_program(in_order):
+                return function(*given)
 
-    in_own_program = jax.jit(ours, **arguments)
+        return traced
 
     @functools.cache
-    def quick(options):
-        return jax.jit(ours, compiler_options=dict(options), **arguments)
+    def program(in_order, options):
+        return jax.jit(own(in_order), compiler_options=dict(options), **arguments)
+
+    @functools.lru_cache(_REMEMBERED)
+    def chosen(form):
+        options = _options_once() if once else game_options(program(True, ()).trace(*form.given))
+        return program(not once and options != quick_options(), tuple(options.items()))
 
     @functools.wraps(function)
     def call(*given):
         if tree.is_traced(given) or _is_under_jit() or not quick_options():
             return plain(*given)
-        options = _options_once() if once else game_options(in_own_program.trace(*given))
-        return quick(tuple(options.items()))(*given)
+        return chosen(_Form(given))(*given)
 
     return call
+
+
+class _Form:
+    """What a program is compiled for: to trace arguments of the same form again takes longer than a short game."""
+
+    def __init__(self, given):
+        leaves, structure = jax.tree.flatten(given)
+        leaves = [_without_entries(leaf) if hasattr(leaf, "dtype") else leaf for leaf in leaves]
+        self.given = jax.tree.unflatten(structure, leaves)
+        self.key = structure, tuple((type(leaf), leaf) for leaf in leaves)
+
+    def __hash__(self):
+        return hash(self.key)
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+
+def _without_entries(array):
+    of = jax.typeof(array)
+    return jax.ShapeDtypeStruct(of.shape, of.dtype, weak_type=of.weak_type)
 
 
 def game_options(traced: Any) -> dict[str, Any]:
@@ -79,12 +107,16 @@ def _on_cpu() -> bool:
 
 def compiled_game(function: Callable, *given: Any, watch: Callable[[str], Any] = lambda step: None) -> Any:
     """A program that is compiled ahead as `quick_jit` would, for benchmarks; `watch` is told of each step's end."""
-    with own_program(in_order=True):
-        traced = jax.jit(function).trace(*given)
+    for in_order in (True, False):
+        with own_program(in_order):
+            traced = jax.jit(lambda *given: function(*given)).trace(*given)  # a new one: traces are kept by function
+        options = game_options(traced)
+        if options != quick_options():
+            break
     watch("trace")
     lowered = traced.lower()
     watch("lower")
-    program = lowered.compile(compiler_options=game_options(traced))
+    program = lowered.compile(compiler_options=options)
     watch("compile")
     return program
 
@@ -110,18 +142,13 @@ def quick_options() -> dict[str, Any]:
 
 @functools.cache
 def _known(kind: str) -> dict[str, Any]:
+    """All options of a kind, if this XLA knows them all: kernels of one call need the older ones."""
     options = _OPTIONS.get(kind, {})
-    if _are_known(options):
-        return options
-    return {name: value for name, value in options.items() if _are_known({name: value})}
-
-
-def _are_known(options: dict[str, Any]) -> bool:
     try:
         jax.jit(lambda: None, compiler_options=options).lower().compile()
     except jax.errors.JaxRuntimeError:
-        return False
-    return True
+        return {}
+    return options
 
 
 def _is_under_jit() -> bool:

@@ -49,7 +49,7 @@ class OneHot(AbstractVertex):
         heights = weights * with_leading_axes(self.value, weights.ndim - 1)
         shape = *weights.shape[:-1], *self.shape
         size, count = math.prod(self.shape), weights.shape[-1]
-        if in_one_kernel.get() or (jax.default_backend() != "cpu" and 0 < count <= _FEW):
+        if count and (in_one_kernel.get() or (jax.default_backend() != "cpu" and count <= _FEW)):
             entries = jnp.arange(size, dtype=self.index.dtype)
             parts = [jnp.where(entries == self.index[k], heights[..., k, None], 0) for k in range(count)]
             return functools.reduce(operator.add, parts).reshape(shape)  # XLA fuses them with what they are added to

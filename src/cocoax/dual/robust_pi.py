@@ -83,8 +83,9 @@ class RobustPI(AbstractController):
 
         owed = keep * state.owed + values
         largest = jnp.maximum(keep * state.largest, unit)
-        excused = self.deviations(ratio(state.integral, largest)) * _NORMAL * noise
-        surely = jnp.maximum(owed - excused * jnp.sqrt(seen), 0)
+        worth = ratio(state.integral, largest)
+        noisy = self.tolerated(worth / (1 + worth.sum())) * _NORMAL * noise * jnp.sqrt(seen)
+        surely = jnp.maximum(owed - noisy, 0)
         debt = jnp.minimum(surely / jnp.maximum(rounds, 1), most)
         repaying = clipped + debt * ratio(unit, jnp.maximum(unit, state.integral))
         rate = ratio(gain * (unit + jnp.minimum(state.integral, 10 * unit)), most)
@@ -93,9 +94,9 @@ class RobustPI(AbstractController):
         weights = jnp.maximum(integral + proportional * rate * smoothed, 0)
         return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise, largest)
 
-    def deviations(self, worth: Float[Array, " m"]) -> Float[Array, " m"]:
-        """How many of them are noise, by the multipliers in their largest units."""
-        return jnp.maximum(1 - (2 * worth / (1 + worth.sum())) ** 2, 0)
+    def tolerated(self, shares: Float[Array, " m"]) -> Float[Array, " m"]:
+        """How many standard deviations of a debt are noise, for constraints with these shares of the direction."""
+        return jnp.maximum(1 - (2 * shares) ** 2, 0)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
         of_mean = jnp.sqrt((1 - self.smoothing) / (1 + self.smoothing)).astype(state.noise.dtype)
@@ -107,7 +108,7 @@ class RobustPI(AbstractController):
         return jnp.where(state.smoothed > 0, deviations, 0)
 
 
-def mean_size(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " m"]) -> Float[Array, " m"]:
+def mean_size(old: Float[Array, "*m"], count: Any, size: Any, counts: Bool[Array, "*m"]) -> Float[Array, "*m"]:
     """A mean of sizes of which the k-th weighs as k; geometric on its way down."""
     share = 2 / (count + 2)
     up = old + share * (size - old)

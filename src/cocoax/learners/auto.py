@@ -204,6 +204,7 @@ class TrackedPI2(AbstractLearner):
             of_constraints,
             self.dual.overspent(control),
             costs,
+            given.wakes,
             keep,
         )
         units = eqx.combine(changed, units)

@@ -137,20 +137,20 @@ def stepped(
     """(the step, the rule's new state). `bent` is the product of a Hessian with `given.scale` h."""
     moved = tree.sub(point, state.start)
     square, cost, along = tree.dots(direction, [direction, moved, bent])
-    curved, way = Curved(square, square, _curvature(given.scale * along)), (width, cost, tree.dot(moved, moved))
-    numbers = rule, state.numbers, overshoot, curved, way, given, keep, rounds
+    along, way = _curvature(given.scale * along), (width, cost, tree.dot(moved, moved))
+    numbers = rule, state.numbers, overshoot, square, along, way, given, keep, rounds
     factor, back, rate, overshoot, numbers = _stepped(*numbers)
     update = tree.add(tree.scale(-factor, direction), tree.scale(-back, moved))
-    return Stepped(update, rate, overshoot, curved.square), numbers
+    return Stepped(update, rate, overshoot, square), numbers
 
 
 @one_kernel
-def _stepped(rule, state, overshoot, curved, way, given, keep, rounds):
-    width, cost, square = way
-    state, length = state.forget_costs(given.wakes), jnp.sqrt(curved.square)
-    curvature = ratio(curved.along, (given.scale * length) ** 2)
+def _stepped(rule, state, overshoot, square, along, way, given, keep, rounds):
+    width, cost, moved = way
+    state, length = state.forget_costs(given.wakes), jnp.sqrt(square)
+    curvature = ratio(along, (given.scale * length) ** 2)
     ahead = ratio(length, curvature)
-    rate, back, state = rule.advanced(width, state, cost, length, jnp.sqrt(square), ahead)
+    rate, back, state = rule.advanced(width, state, cost, length, jnp.sqrt(moved), ahead)
     overshoot = _begun_anew(overshoot, given.wakes).observe(curvature, keep, rounds)
     return given.boost * overshoot.factor(given.boost * rate) * rate, back, rate, overshoot, state
 
@@ -198,6 +198,10 @@ class Mixtures(NamedTuple):
     entropic: Entropic | None
     beside: BesideStart | None
 
+    def forget_costs(self, when) -> "Mixtures":
+        """Begin sums of costs anew, where gradients have got another unit."""
+        return Mixtures(*(None if each is None else each.forget_costs(when) for each in self))
+
 
 def mixed(
     domain: AbstractDomain, mixtures: Mixtures, start: Point, old: Point, new: Point, *others
@@ -220,10 +224,11 @@ def _mixed(
     of_constraints: Clipped,
     overspent,
     costs,
+    wakes,
     keep,
 ) -> tuple[Mixtures, Units, Point]:
     """`mixed`, but for the domain, in a round with these costs."""
-    averaged, entropic, beside = mixtures
+    averaged, entropic, beside = mixtures.forget_costs(wakes)
     point, aim = old, new
     if averaged is not None:
         point = averaged.mixed_with(old)

@@ -22,6 +22,9 @@ class Averaged(eqx.Module):
         """What to play, where the latest point is `point`."""
         return tree.mix(self.mean, point, self.both.share)
 
+    def forget_costs(self, when) -> "Averaged":
+        return Averaged(self.mean, self.both.forget_costs(when))
+
     def observe(self, point: Point, gradient: Point, keep) -> "Averaged":
         """After a round with this gradient, in which `point` was mixed."""
         excess = tree.dot(gradient, tree.sub(point, self.mean))

@@ -43,6 +43,10 @@ class BesideStart(eqx.Module):
         """What to play, where the decision would be `point`."""
         return tree.mix(point, start, self.share)
 
+    def forget_costs(self, when) -> "BesideStart":
+        """Begin anew, where costs have got another unit."""
+        return tree.where(when, BesideStart.begin(self.size.dtype), self)
+
     @one_kernel
     def observe(self, excess, keep) -> "BesideStart":
         """After a round in which the decision cost `excess` more than the start."""

@@ -24,6 +24,9 @@ class Entropic(eqx.Module):
         share = self.both.share
         return share * point + (1 - share) * self.total * self.coordinates.shares
 
+    def forget_costs(self, when) -> "Entropic":
+        return Entropic(self.total, self.coordinates.forget_costs(when), self.both.forget_costs(when))
+
     def observe(self, point: Float[Array, " d"], gradient: Float[Array, " d"], keep) -> "Entropic":
         least = tree.smallest(gradient)
         span = -tree.smallest(-gradient) - least

@@ -10,10 +10,10 @@ from ..core.tree import ratio
 
 
 class Curved(NamedTuple):
-    """What a round shows of a step eta h, in numbers."""
+    """What a round on a box shows of a step eta h, in numbers."""
 
     square: Float[Array, ""]  # |h|^2
-    gain: Float[Array, ""]  # <eta h, h>; where eta is a number, it is not needed
+    gain: Float[Array, ""]  # <eta h, h>
     along: Float[Array, ""]  # curvature along a multiple of the step
 
 

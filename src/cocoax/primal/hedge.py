@@ -27,11 +27,16 @@ class Hedge(eqx.Module):
     normaliser: Float[Array, ""]  # sum of p exp(-eta (S - min S)), by which the shares were divided
 
     @classmethod
-    def begin(cls, shares: Float[Array, " d"], least: float | None = None) -> "Hedge":
-        """A prior of at least 1/d^2 each, or at least `least`."""
-        prior = jnp.maximum(shares, 1 / shares.size**2 if least is None else least)
+    def begin(cls, shares: Float[Array, " d"]) -> "Hedge":
+        """A prior of at least 1/d^2 each."""
+        prior = jnp.maximum(shares, 1 / shares.size**2)
         prior, zero = prior / prior.sum(), jnp.zeros((), shares.dtype)
         return cls(jnp.log(prior), jnp.zeros_like(shares), zero, prior, zero, zero + 1)
+
+    def forget_costs(self, when) -> "Hedge":
+        """Begin the sums anew, where costs have got another unit; the present shares are still those of this round."""
+        sums, gap, lowest = (jnp.where(when, 0, each) for each in (self.sums, self.gap, self.lowest))
+        return Hedge(self.prior, sums, gap, self.shares, lowest, jnp.where(when, 1, self.normaliser))
 
     def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
@@ -67,6 +72,10 @@ class Pair(eqx.Module):
     @classmethod
     def begin(cls, dtype) -> "Pair":
         return cls(jnp.zeros((), dtype), jnp.zeros((), dtype), jnp.full((), 0.5, dtype))
+
+    def forget_costs(self, when) -> "Pair":
+        """Begin the sums anew, where costs have got another unit; the present share is still that of this round."""
+        return Pair(jnp.where(when, 0, self.sums), jnp.where(when, 0, self.gap), self.share)
 
     @one_kernel
     def observe(self, excess, span, keep) -> "Pair":

@@ -103,7 +103,7 @@ class SlowStart(AbstractStep):
     ) -> tuple[Any, Any, SlowStartState]:
         """`advance` from numbers: the inner product, and the lengths of the gradient and of the way from the start.
 
-        `ahead` is how far the loss is seen to fall along the gradient, where its curvature is known.
+        `ahead` is the way to the lowest point along the gradient, where curvature shows one; else 0.
         """
         keep = discount(self.memory, state.cost.dtype)
         cost, squares = keep * state.cost + cost_now, keep * state.squares + cost_now**2

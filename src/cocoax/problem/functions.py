@@ -112,7 +112,8 @@ def call(function, name, *arguments) -> Any:
         raise
     except (TypeError, AttributeError, ValueError) as error:
         sentence = misuse(name, arguments[0], error) or _wrong_shapes(name, arguments, error)
-        if (sentence := sentence or _float_index(name, error)) is None:
+        sentence = sentence or _float_index(name, error)
+        if sentence is None:
             raise
         raise ProblemError(sentence) from error
 
