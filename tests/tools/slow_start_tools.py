@@ -47,7 +47,9 @@ class Distances:
 
         length, self.total = self.length(gradient), keep * self.total
         if not stop:
-            times = np.clip(0.25 * divided(ahead, self.far), np.where(self.total > 0, 2, 1), 8)
+            leads_down = term < -0.25 * length * distance
+            times = np.where(leads_down, np.clip(0.25 * divided(ahead, self.far), 2, 8), 2)
+            times = np.where(self.total > 0, times, 1)
             longer = np.maximum(self.far, np.minimum(times * self.far, self.most * self.widths))
             grows = self.growing & (length > 0) & (term <= 0)
             self.far = np.maximum(np.where(grows, longer, self.far), distance)

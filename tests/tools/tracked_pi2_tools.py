@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import quadratic_tools as quadratic
 import tracking_tools as tools
-from controller_tools import RobustController, robust_mean
+from controller_tools import RobustController
 from distance_bound_tools import BoxDistances
 from slow_start_tools import Distances
 from tracking_tools import over
@@ -84,8 +84,8 @@ class BesideStart:
 
     def observe(self, excess):
         if excess != 0:
-            self.size = robust_mean(self.size, self.rounds, abs(excess))
-        cost = min(max(over(excess, self.size), -10), 10)
+            self.size += 2 / (self.rounds + 2) * (abs(excess) - self.size)
+        cost = over(excess, self.size)
         self.sum, self.squares = self.keep * self.sum + cost, self.keep * self.squares + cost**2
         self.rounds = self.keep * self.rounds + (excess != 0)
 

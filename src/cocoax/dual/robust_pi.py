@@ -73,13 +73,13 @@ class RobustPI(AbstractController):
         here = at_work & (values != 0)
         longest = _LONGEST * state.size * jnp.sqrt(jnp.sqrt(state.seen))
         shown = jnp.where(state.seen > 0, jnp.minimum(jnp.abs(values), longest), jnp.abs(values))
-        size = mean_size(state.size, state.seen, shown, here)
+        size = _mean(state.size, state.seen, shown, here)
         seen = keep * state.seen + here.astype(values.dtype)
         rounds = keep * state.rounds + at_work.astype(values.dtype)
         most = _NORMAL * size * jnp.sqrt(jnp.maximum(seen, 1))
         clipped = jnp.clip(values, -most, most)
         off = jnp.abs(clipped - state.smoothed)
-        noise = mean_size(state.noise, state.rounds, off, at_work & (off > 0))
+        noise = _mean(state.noise, state.rounds, off, at_work & (off > 0))
 
         owed = keep * state.owed + values
         largest = jnp.maximum(keep * state.largest, unit)
@@ -108,7 +108,7 @@ class RobustPI(AbstractController):
         return jnp.where(state.smoothed > 0, deviations, 0)
 
 
-def mean_size(old: Float[Array, "*m"], count: Any, size: Any, counts: Bool[Array, "*m"]) -> Float[Array, "*m"]:
+def _mean(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " m"]) -> Float[Array, " m"]:
     """A mean of sizes of which the k-th weighs as k; geometric on its way down."""
     share = 2 / (count + 2)
     up = old + share * (size - old)

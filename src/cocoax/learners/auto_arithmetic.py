@@ -159,19 +159,17 @@ def _stepped(rule, state, overshoot, square, along, way, given, keep, rounds):
 def advanced(
     rule: DistanceBound, state: DistanceBoundState, direction, point, widths, wakes
 ) -> tuple[Point, Point, DistanceBoundState]:
-    """On a box: (eta, a multiple of the step eta h, the rule's new state)."""
+    """On a box: (eta, the step eta h, the rule's new state)."""
     moved = tree.sub(point, state.start)
     eta, state = rule.advanced(widths, state.forget_costs(wakes), direction, moved)
-    step = jax.tree.map(jnp.multiply, eta, direction)
-    gain = tree.dot(step, direction)
-    return eta, tree.scale(ratio(jnp.ones_like(gain), jnp.sqrt(gain)), step), state.changing
+    return eta, jax.tree.map(jnp.multiply, eta, direction), state.changing
 
 
 @one_kernel
 def stepped_on_box(overshoot: Overshoot, direction, eta, step, bent, given: Weighed, rounds) -> Stepped:
-    """The step; `bent` is the product of a Hessian with `step`, a multiple of it."""
-    square, gain = tree.dots(direction, [direction, jax.tree.map(jnp.multiply, eta, direction)])
-    curved = Curved(square, gain, _curvature(tree.dot(step, bent)))
+    """How far to go; `bent` is the product of a Hessian with `step`, eta h."""
+    square, gain = tree.dots(direction, [direction, step])
+    curved = Curved(square, gain, ratio(_curvature(tree.dot(step, bent)), gain))
     factor, rate, overshoot = _shortened(overshoot, curved, given.boost, given.wakes, rounds)
     update = jax.tree.map(lambda eta, h: -factor * (eta * h), eta, direction)
     return Stepped(update, rate, overshoot, curved.square)

@@ -8,20 +8,19 @@ from ..core import tree
 from ..core.compiling import one_kernel
 from ..core.tree import ratio
 from ..domains.base import Point
-from ..dual.robust_pi import mean_size
 
 _ODDS = 4.0  # of the decision against the start, where nothing is sure
 _FIRST = 2.0  # as if so many usual rounds had said that moving pays
 _SURE = 2.0  # by how much a standard deviation changes their logarithm
-_LONGEST = 10.0  # times the usual size: what one round may count
 
 
 class BesideStart(eqx.Module):
     r"""A share $1/(1+4e^{-2z})$ of the start is kept, where z says how surely the start would have cost less.
 
-    $z=\sum c/\sqrt{\sum c^2}$, where c is by how much the decision cost more than the start in a round, over the usual
-    size of that, clipped to ±10. So rounds of any size count alike: large costs of the first rounds do not keep a share
-    of the start for ever.
+    $z=\sum c/\sqrt{\sum c^2}$, where c is by how much the decision cost more than the start in a round, over the mean
+    size of that so far, to which the k-th round counts k times. So large costs of the first rounds do not keep a share
+    of the start for ever, and rare costs count by their size. The sums begin with two rounds of c = -1, and the share
+    at 1.5%: so the start is left at once where each round says so.
     """
 
     sum: Float[Array, ""]
@@ -51,7 +50,8 @@ class BesideStart(eqx.Module):
     def observe(self, excess, keep) -> "BesideStart":
         """After a round in which the decision cost `excess` more than the start."""
         differs = excess != 0
-        size = mean_size(self.size, self.rounds, jnp.abs(excess), differs)
-        cost = jnp.clip(ratio(excess, size), -_LONGEST, _LONGEST)
+        share = jnp.where(differs, 2 / (self.rounds + 2), 0)
+        size = self.size + share * (jnp.abs(excess) - self.size)
+        cost = ratio(excess, size)
         rounds = keep * self.rounds + differs.astype(size.dtype)
         return BesideStart(keep * self.sum + cost, keep * self.squares + cost**2, size, rounds)

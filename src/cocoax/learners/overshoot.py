@@ -14,7 +14,7 @@ class Curved(NamedTuple):
 
     square: Float[Array, ""]  # |h|^2
     gain: Float[Array, ""]  # <eta h, h>
-    along: Float[Array, ""]  # curvature along a multiple of the step
+    along: Float[Array, ""]  # <eta h, H eta h> over the gain
 
 
 class Overshoot(eqx.Module):

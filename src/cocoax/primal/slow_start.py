@@ -18,6 +18,7 @@ from .steps import AbstractStep
 
 _SURE = 1.5  # standard deviations of the sum of costs
 _BELIEVED, _FASTEST = 0.25, 8.0  # share of what curvature shows, and how many times farther in a round
+_ALIGNED = 0.25  # cosine of the way from the start with the way down, from which on curvature is believed
 
 
 class SlowStartState(eqx.Module):
@@ -58,7 +59,9 @@ class SlowStart(AbstractStep):
     intervals (`domain.intervals`), all but the test is done for each coordinate by itself. `memory`: sums forget,
     1/memory of themselves a round. A caller that knows the curvature $\kappa$ along the gradient may give
     $\|\nabla_t\|/\kappa$, the way to the lowest point along it (`advanced`): then the distance grows up to eight
-    times a round, towards a quarter of that. (For squares, the round's optimum is at least so far away.)
+    times a round, towards a quarter of that, in rounds in which the way from the start still leads down, by an angle
+    of at most 75 degrees. (For squares, the round's optimum is at least so far away; losses with kinks may have a
+    little curvature that says nothing.)
 
     Proven for `Tracked(SlowStart())`, on other sets and without memory: Regret $=O(T^{5/6})$ up to logarithms, for
     every sequence of convex losses (`theory.regret.slow_start`).
@@ -128,7 +131,8 @@ class SlowStart(AbstractStep):
 
         def grown(width, far, good, total, length, distance):
             total = keep * jnp.where(stop, total * ratio(good, far) ** 2, total)
-            times = jnp.clip(ratio(_BELIEVED * ahead, far), jnp.where(total > 0, 2, 1), _FASTEST)
+            farther = jnp.where(cost_now < -_ALIGNED * length * distance, ratio(_BELIEVED * ahead, far), 0)
+            times = jnp.where(total > 0, jnp.clip(farther, 2, _FASTEST), 1)
             longer = jnp.maximum(far, jnp.minimum(times * far, self.most.astype(far.dtype) * width))
             grows = growing & (length > 0) & (cost_now <= 0)
             far = jnp.where(stop, good, jnp.maximum(jnp.where(grows, longer, far), distance))
