@@ -43,8 +43,22 @@ def test_a_combination_is_that_of_the_dense_forms(name, count, lead, backend, mo
     close(vertices.combine(weights), dense)
 
 
+@pytest.mark.parametrize("count", [0, 1, 5])
 @pytest.mark.parametrize("name", ["one entry", "one entry of a matrix"])
-def test_it_is_the_same_in_one_kernel(name):
+def test_it_is_the_same_in_one_kernel(name, count):
     vertices, weights = stacked(DOMAINS[name], 5), jnp.linspace(-1.0, 1.0, 5)
+    few = jax.tree.map(lambda leaf: leaf[:count], vertices)
     with own_program():
-        close(one_kernel(lambda own, weights: own.combine(weights))(vertices, weights), vertices.combine(weights))
+        found = one_kernel(lambda own, weights: own.combine(weights))(few, weights[:count])
+    close(found, few.combine(weights[:count]))
+
+
+def scatters(backend, count, monkeypatch):
+    vertices = stacked(DOMAINS["one entry"], count)
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    return "scatter" in str(jax.make_jaxpr(vertices.combine)(jnp.ones(count)))
+
+
+def test_on_gpus_few_vertices_are_added_up_without_scatters(monkeypatch):
+    assert not scatters("gpu", 16, monkeypatch) and scatters("gpu", 17, monkeypatch)
+    assert scatters("cpu", 5, monkeypatch)

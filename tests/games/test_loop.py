@@ -45,6 +45,11 @@ def test_a_state_comes_back_to_the_bit_from_what_a_loop_carries(on_gpu):
         assert one.dtype == other.dtype and jnp.array_equal(one, other)
 
 
+def test_on_cpus_nothing_is_packed():
+    carried, whole = loop._packing(STATE)
+    assert carried(STATE) is STATE and whole(STATE) is STATE
+
+
 def test_states_without_numbers_are_carried_as_they_are(on_gpu):
     on_gpu()
     _, rows = loop.play_rounds(lambda state, t: (state + 1, state[0] + t), jnp.zeros(20, jnp.int32), 3)

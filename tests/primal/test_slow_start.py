@@ -100,6 +100,29 @@ def test_a_tracked_target_takes_these_steps(name):
     assert (reference.stops >= 1 or name == "box") and np.ptp(decisions, axis=0).max() > 0.1
 
 
+@pytest.mark.parametrize(
+    "ahead, along, times",
+    [
+        (0.0, -1.0, 2),
+        (1e9, -1.0, 8),
+        (np.inf, -1.0, 8),
+        (12.0, -1.0, 3),
+        (12.0, -0.3, 3),
+        (12.0, -0.2, 2),
+        (1e9, 1.0, 1),
+    ],
+)
+def test_distances_grow_towards_a_quarter_of_what_curvature_shows(ahead, along, times):
+    """From 1, after a gradient of length 1 at a distance of 0.5; `along` is the cosine of the way and the gradient."""
+    rule, one = SlowStart(1e-3), jnp.ones(())
+    state = rule.init(L2Ball(2, 500.0), jnp.zeros(2))
+    begun = eqx.tree_at(lambda state: state.total, state, one)
+    far = rule.advanced(1000 * one, begun, 0.5 * along * one, one, 0.5 * one, ahead)[2].far
+    np.testing.assert_allclose(far, times, rtol=1e-12)
+    first = rule.advanced(1000 * one, state, 0.5 * along * one, one, 0.5 * one, ahead)[2].far
+    np.testing.assert_allclose(first, 1, rtol=1e-12)  # in the first round with a gradient, it stays as it is
+
+
 @pytest.mark.parametrize("size", [1.0, 10.0, 1000.0])
 def test_sets_that_are_much_too_large_cost_less_than_the_start(size):
     """Absolute regression with weights of length 1: steps of a tenth of the largest set would be 100 times too long."""

@@ -85,3 +85,18 @@ def test_columns_that_are_not_numbers_are_named(rounds, sentence):
 def test_nothing_of_pandas_or_polars_is_imported():
     code = "import sys, cocoax.problem.rounds as r; r.as_rounds({'a': [1.0]}); print('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("largest, kind", [(4_000_000_000, np.int64), (-4_000_000_000, np.int64), (2**40, np.uint64)])
+def test_whole_numbers_that_jax_would_wrap_are_refused(largest, kind):
+    """Micro-dollars, identities and times in milliseconds, of arrays and of frames."""
+    rounds = {"micros": np.array([1, largest, 3], kind)}
+    with jax.enable_x64(False):
+        for given in (rounds, pd.DataFrame(rounds)):
+            with pytest.raises(
+                cx.CocoaxError, match=rf"\['micros'\] has {largest}, which does not fit into u?int32; give"
+            ):
+                as_rounds(given)
+        fits = {"micros": np.array([1, 2**31 - 1])}
+        assert as_rounds(fits)["micros"] is fits["micros"]
+    assert as_rounds(rounds)["micros"] is rounds["micros"]

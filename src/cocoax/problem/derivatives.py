@@ -85,6 +85,11 @@ def _differentiable(function, x):
     except (TypeError, ValueError, NotImplementedError) as caught:
         jax.eval_shape(function, x)  # raises errors that are not about derivatives
         reason = str(caught).partition("\n")[0].rstrip(". ")
+        if "float64" in reason and "float32" in reason:
+            raise ProblemError(
+                "the loss or the constraint uses a NumPy array of float64, which JAX mixes with float32; make it "
+                "jnp.asarray(array) outside of the function"
+            ) from caught
         raise ProblemError(
             f"JAX cannot differentiate the loss or the constraint ({reason}); write it otherwise, or give loss_grad= "
             "and constraint_grad="

@@ -36,7 +36,7 @@ def _converted(node, name):
                 return _listed(leaf)
             return [_converted(one, f"{where}[{i}]") for i, one in enumerate(leaf)]
         if isinstance(leaf, np.ndarray | jax.Array | type):
-            return leaf
+            return _fitting(leaf, where)
         if hasattr(leaf, "collect_schema") and hasattr(leaf, "collect"):
             raise ProblemError(f"{where} is a {type(leaf).__name__}, which is not computed yet; give its .collect()")
         if hasattr(leaf, "columns") and hasattr(leaf, "to_numpy"):
@@ -59,7 +59,18 @@ def _column(column, name) -> np.ndarray:
     array = column.to_numpy()
     if array.ndim == 2 and hasattr(column, "columns"):
         raise ProblemError(f"{name} stands for several columns of one name; rename them")
-    return _stacked(array, name) if array.dtype == object else array
+    return _stacked(array, name) if array.dtype == object else _fitting(array, name)
+
+
+def _fitting(array, name):
+    """The array, if JAX keeps its whole numbers: without `jax_enable_x64`, it takes those of 64 bits modulo 2^32."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
+        return array
+    kept = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
+    most = array.max() if array.max() > kept.max else array.min()
+    if kept.min <= most <= kept.max:
+        return array
+    raise ProblemError(f"{name} has {most}, which does not fit into {kept.dtype}; give floats: .astype(float)")
 
 
 def _stacked(values, name) -> np.ndarray:
