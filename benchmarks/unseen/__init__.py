@@ -1,6 +1,6 @@
 """The families of `benchmarks.auto_unseen`, by name."""
 
-from . import limits, losses, sets, trades
+from . import limits, losses, rare, sets, trades
 from .family import FAMILIES
 
-__all__ = ["FAMILIES", "limits", "losses", "sets", "trades"]
+__all__ = ["FAMILIES", "limits", "losses", "rare", "sets", "trades"]
