@@ -177,7 +177,7 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         h = (loss + sum(weight * each for weight, each in zip(u, constraints))) / strength
         hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
         ahead = over(np.linalg.norm(h), hessian)
-        step, back = (steps.advance(h, x), 0.0) if on_box else steps.advance(h, x, ahead)
+        step, back = (steps.advance(h, x), 0.0) if isinstance(steps, BoxDistances) else steps.advance(h, x, ahead)
         boost = 1 + max(control.urgency()) * (min(strength, 10) - 1)
 
         rate = over(np.sum(step * h), np.sum(h * h))

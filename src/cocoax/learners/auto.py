@@ -40,9 +40,7 @@ class _State(eqx.Module):
     units: Units
     overshoot: Overshoot
     caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
-    averaged: Averaged | None  # of vectors
-    entropic: Entropic | None  # on simplices
-    beside: BesideStart | None  # of vectors
+    mixtures: Mixtures
     chosen: Point | None  # the decision, where it is another than the tracker's point
     replays: Replays | None
 
@@ -146,9 +144,11 @@ class TrackedPI2(AbstractLearner):
             Units.begin(problem, start),
             Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
-            Averaged.begin(start) if of_vectors else None,
-            _entropic(domain, start),
-            BesideStart.begin(zero.dtype) if of_vectors else None,
+            Mixtures(
+                Averaged.begin(start) if of_vectors else None,
+                _entropic(domain, start),
+                BesideStart.begin(zero.dtype) if of_vectors else None,
+            ),
             start if problem.has_movement or of_vectors else None,
             None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
@@ -194,10 +194,9 @@ class TrackedPI2(AbstractLearner):
 
         costs = tree.scale(given.boost, direction)
         moved = tracker.point, followed.point
-        mixtures = Mixtures(state.averaged, state.entropic, state.beside)
         mixtures, changed, aim = kernel_on(domain, mixed)(
             domain,
-            mixtures,
+            state.mixtures,
             distances.start,
             *moved,
             units,
@@ -215,7 +214,7 @@ class TrackedPI2(AbstractLearner):
                 share = _share_of_way(problem, control.owed, units, aim, round, played, weights, step.rate)
                 chosen = tree.mix(played, aim, share)
         replays = None if replays is None else replays.add(round)
-        state = _State(followed, distances, control, units, step.overshoot, caps, *mixtures, chosen, replays)
+        state = _State(followed, distances, control, units, step.overshoot, caps, mixtures, chosen, replays)
         finite = jnp.isfinite(step.square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)

@@ -190,7 +190,7 @@ def _begun_anew(overshoot: Overshoot, wakes) -> Overshoot:
 
 
 class Mixtures(NamedTuple):
-    """What the tracker's point is mixed with."""
+    """What the tracker's point is mixed with: on simplices entropy, of vectors their mean and the start."""
 
     averaged: Averaged | None
     entropic: Entropic | None
@@ -198,7 +198,12 @@ class Mixtures(NamedTuple):
 
     def forget_costs(self, when) -> "Mixtures":
         """Begin sums of costs anew, where gradients have got another unit."""
-        return Mixtures(*(None if each is None else each.forget_costs(when) for each in self))
+        averaged, entropic, beside = self
+        return Mixtures(
+            averaged and averaged.forget_costs(when),
+            entropic and entropic.forget_costs(when),
+            beside and beside.forget_costs(when),
+        )
 
 
 def mixed(
