@@ -32,8 +32,11 @@ def test_a_session_decides_as_a_game_does(name):
     for number in range(40):
         decisions.append(session.decide())
         session.observe(tools.a_round(number))
-    assert np.array_equal(decisions, game.decisions)
-    assert np.array_equal(session.decide(), game.decision)
+    if name == "Auto":  # XLA may round a product and a sum at once in a loop, and not in a single round
+        np.testing.assert_allclose([*decisions, session.decide()], [*game.decisions, game.decision], rtol=0, atol=1e-13)
+    else:
+        assert np.array_equal(decisions, game.decisions)
+        assert np.array_equal(session.decide(), game.decision)
 
 
 def test_decide_is_idempotent_and_gives_away_nothing(path):
