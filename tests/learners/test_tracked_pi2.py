@@ -218,17 +218,18 @@ def test_a_loss_that_wakes_late_is_played_alike_in_all_its_units(domain):
 
 
 def test_odd_powers_of_two_change_no_bit_on_boxes():
-    """A root of a number in the loss's unit would round them otherwise."""
-    costs = np.random.default_rng(1).normal(-0.3, 1, size=(120, 6))
+    """A root of a number in the loss's unit rounds them otherwise: in float32 it did."""
+    with jax.enable_x64(False):
+        costs = jnp.asarray(np.random.default_rng(1).normal(-0.3, 1, size=(120, 6)), jnp.float32)
 
-    @jax.jit
-    def decisions(unit):
-        problem = cx.Problem(Box(np.zeros(6), np.ones(6)), lambda x, r: r["unit"] * (r["cost"] @ x + 0.5 * x @ x))
-        rounds = {"cost": costs, "unit": jnp.full(120, unit)}
-        return cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True).decisions
+        @jax.jit
+        def decisions(unit):
+            problem = cx.Problem(Box(np.zeros(6), np.ones(6)), lambda x, r: r["unit"] * (r["cost"] @ x + 0.5 * x @ x))
+            rounds = {"cost": costs, "unit": jnp.full(120, unit, jnp.float32)}
+            return cx.play(problem, Auto(), rounds, key=jax.random.key(0), keep_decisions=True).decisions
 
-    for power in (1, 3, -9, 20):
-        np.testing.assert_array_equal(decisions(2.0**power), decisions(1.0))
+        for power in (1, 3, -9, 20):
+            np.testing.assert_array_equal(decisions(2.0**power), decisions(1.0))
 
 
 AWAKE = jnp.where(jnp.arange(100) < 20, 0.0, 1.0)
