@@ -10,8 +10,8 @@ from ..core.tree import ratio
 from ..domains.base import Point
 
 _ODDS = 4.0  # of the decision against the start, where nothing is sure
+_SURE = 2.0  # by how much one standard deviation changes the logarithm of the odds
 _FIRST = 2.0  # as if so many usual rounds had said that moving pays
-_SURE = 2.0  # by how much a standard deviation changes their logarithm
 
 
 class BesideStart(eqx.Module):
