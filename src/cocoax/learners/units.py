@@ -138,9 +138,17 @@ class Units(eqx.Module):
             return eqx.combine(with_slopes(), self)
         sampled = (self.moves < _FIRST) | (self.rounds % _EVERY == 0) | (keep < 1)  # with memory, rounds are no count
         matters = sampled | ((overspent > _NEAR) | (self.growth > _GROWN)).any()
-        if tree.in_one_kernel.get():  # without branches, nothing is saved, but all programs agree
-            return eqx.combine(tree.where(matters, with_slopes(), self.numbers), self)
-        return eqx.combine(jax.lax.cond(matters, with_slopes, lambda: self.numbers), self)
+
+        def chosen() -> Units:
+            return tree.where(matters, with_slopes(), self.numbers)
+
+        def branch() -> Units:
+            return jax.lax.cond(matters, with_slopes, lambda: self.numbers)
+
+        if tree.in_one_kernel.get():  # it has no branches
+            return eqx.combine(chosen(), self)
+        # GPUs wait for the host to branch, which takes longer than the slopes.
+        return eqx.combine(jax.lax.platform_dependent(cuda=chosen, rocm=chosen, default=branch), self)
 
 
 class Squares(NamedTuple):
