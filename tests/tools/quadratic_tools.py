@@ -37,6 +37,11 @@ def some_rounds(shape, constraints, rounds=60, seed=0):
     }
 
 
+def cost(x, y, c, of_loss):
+    """f at x in NumPy."""
+    return 0.5 * of_loss * np.sum((x - y) ** 2) + np.sum(c * x)
+
+
 def at(x, y, c, a, b, of_loss, of_constraints):
     """(g, the gradient of f, those of g) at x in NumPy, in the round y, c, a, b."""
     values = np.array([np.sum(ai * x) + 0.5 * of_constraints * np.sum(x**2) - bi for ai, bi in zip(a, b)])

@@ -129,6 +129,25 @@ class Units:
         self.moves += 1
 
 
+class Coherence:
+    """How far the gradients of each of m constraints agree; most rounds of a long game are left out."""
+
+    def __init__(self, start, m, keep):
+        self.sums, self.squares, self.keep = np.zeros((m, *start.shape)), np.zeros(m), keep
+        self.count, self.share = np.zeros(m), np.ones(m)
+
+    def observe(self, of_constraints, units):
+        if not (units.moves < 64 or units.n % 8 == 0 or self.keep < 1):
+            return
+        for i, each in enumerate(of_constraints):
+            self.sums[i] = self.keep * self.sums[i] + each
+            self.squares[i] = self.keep * self.squares[i] + np.sum(each**2)
+            self.count[i] = self.keep * self.count[i] + each.any()
+            if self.count[i]:
+                agreeing = over(np.sum(self.sums[i] ** 2), self.squares[i])
+                self.share[i] = min(agreeing / np.clip(self.count[i], 1, 4), 1)
+
+
 class Cap:
     """The longest gradient so far, which at most doubles a round."""
 
@@ -150,6 +169,8 @@ class Record:
     clipped: int = 0
     grown: bool = False
     left_out: int = 0  # moves of matrices
+    disagreeing: int = 0  # gradients of constraints, on the whole
+    turned: int = 0  # ways to the next decision, before their end
 
 
 def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -> Record:
@@ -161,18 +182,21 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
     units, averaged = Units(start, m, on_box, keep), Averaged(start, keep) if start.ndim == 1 else None
     caps, kappa = [Cap(keep) for _ in range(m + 1)], 0.0
     mixture, beside = Entropic(start, keep) if entropic else None, BesideStart(keep) if start.ndim == 1 else None
+    coherence, played = Coherence(start, m, keep), start
     for y, c, a, b in zip(*(rounds[name] for name in "ycab")):
         x = follower.x
         inner = averaged.mixed_with(x) if averaged else x
         wanted = mixture.mixed_with(inner) if mixture else inner
-        played = wanted + beside.share() * (start - wanted) if beside else wanted
         values, *gradients = quadratic.at(played, y, c, a, b, of_loss, of_constraints)
         plain = [domain.tangent(each) for each in (gradients[0], *gradients[1])]
         loss, *constraints = (cap(each) for cap, each in zip(caps, plain))
         record.clipped += int(np.linalg.norm(loss) < 0.999 * np.linalg.norm(plain[0]))
 
+        coherence.observe(constraints, units)
+        surely = np.clip(control.overspent() - 1, 0, 1)
         unit = units.observe(loss, constraints, steps.far, control.overspent())
-        u = control.weigh(values, unit)
+        u = control.weigh(values, unit) * np.maximum(coherence.share, surely)
+        record.disagreeing += np.any(coherence.share < 0.5)
         strength = 1 + sum(over(weight, each) for weight, each in zip(u, unit))
         h = (loss + sum(weight * each for weight, each in zip(u, constraints))) / strength
         hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
@@ -194,7 +218,19 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         if averaged:
             averaged.observe(x, boost * h, follower.x, units.n)
         units.moved(follower.x - x, constraints, control.overspent())
+        aim = inner = averaged.mixed_with(follower.x) if averaged else follower.x
+        aim = mixture.mixed_with(inner) if mixture else inner
+        aim = aim + beside.share() * (start - aim) if beside else aim
         record.plays.append(played)
+        if mixture:
+            # the weighed round is a parabola along the way, whose slope is clipped
+            slope, rise = np.sum(h * (aim - played)), quadratic.at(aim, y, c, a, b, of_loss, of_constraints)[0] - values
+            rise = (quadratic.cost(aim, y, c, of_loss) - quadratic.cost(played, y, c, of_loss) + u @ rise) / strength
+            bend = rise - slope
+            share = min(-slope / (2 * bend), 1) if slope < 0 and bend > 0 else 1
+            record.turned += share < 1
+            aim = played + share * (aim - played)
+        played = aim
         record.multipliers.append(u)
         record.boosts.append(boost)
     record.grown, record.left_out = bool(units.grown), units.left_out

@@ -225,6 +225,23 @@ def where(condition, x, y):
     return _map(lambda a, b: jnp.where(condition, a, b), of_elements, x, y)
 
 
+def choose(condition, make, x):
+    """`make()`, which is like x, where the condition holds, else x: by a branch.
+
+    GPUs would wait for the host to branch, and kernels cannot: there `make()` is always computed.
+    """
+
+    def branch():
+        return jax.lax.cond(condition, make, lambda: x)
+
+    def both():
+        return where(condition, make(), x)
+
+    if in_one_kernel.get():
+        return both()
+    return branch() if has_element(x) else jax.lax.platform_dependent(cuda=both, rocm=both, default=branch)
+
+
 def finite(x):
     """x with 0 for entries that are not finite."""
     return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(leaf), leaf, 0), x)

@@ -79,7 +79,8 @@ def _packing(state) -> tuple[Callable, Callable]:
 
     def carried(state):
         leaves = jax.tree.leaves(state)
-        return selected([leaf for leaf in leaves if _is_number(leaf)]), [leaf for leaf in leaves if not _is_number(leaf)]
+        others = [leaf for leaf in leaves if not _is_number(leaf)]
+        return selected([leaf for leaf in leaves if _is_number(leaf)]), others
 
     def whole(carry):
         of_numbers, others = iter(unpacked(carry[0], forms(numbers))), iter(carry[1])

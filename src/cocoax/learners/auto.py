@@ -24,13 +24,14 @@ from .auto_arithmetic import Mixtures, advanced, aimed, mixed, stepped, stepped_
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .beside_start import BesideStart
+from .coherence import Coherence
 from .entropic import Entropic
 from .overshoot import Overshoot
 from .replays import Replays, shapes
 from .units import Units
+from .way import affordable, before_it_rises, inside
 
 _ATOMS = 8
-_INSIDE = 1e-3  # how far from a pole to stay, over the root of the round
 
 
 class _State(eqx.Module):
@@ -38,6 +39,7 @@ class _State(eqx.Module):
     step: SlowStartState | DistanceBoundState
     control: RobustControl
     units: Units
+    coherence: Coherence
     overshoot: Overshoot
     caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
     mixtures: Mixtures
@@ -142,6 +144,7 @@ class TrackedPI2(AbstractLearner):
             (self.step_rule if domain.intervals() is None else self.box_rule).init(domain, start),
             self.dual.rest(problem.constraints, zero.dtype),
             Units.begin(problem, start),
+            Coherence.begin(problem.constraints, start),
             Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
             Mixtures(
@@ -170,8 +173,9 @@ class TrackedPI2(AbstractLearner):
             gradients = _without_infinities(gradients, caps, usual)
         on_box = isinstance(state.step, DistanceBoundState)
         far = state.step.far if on_box else None
-        given, control, units, direction, of_constraints, caps = kernel_on(domain, aimed)(
-            domain, self.dual, state.control, state.units, gradients, far, values, caps, keep
+        known = self.dual, state.control, state.units, state.coherence
+        given, control, units, coherence, direction, of_constraints, caps = kernel_on(domain, aimed)(
+            domain, *known, gradients, far, values, caps, keep
         )
         weights = given.weights
 
@@ -209,12 +213,15 @@ class TrackedPI2(AbstractLearner):
         units = eqx.combine(changed, units)
         chosen = state.chosen
         if chosen is not None:
-            chosen = aim = _inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
+            aim = inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
             if problem.has_movement:
-                share = _share_of_way(problem, control.owed, units, aim, round, played, weights, step.rate)
-                chosen = tree.mix(played, aim, share)
+                share = affordable(problem, control.owed, units, aim, round, played, weights, step.rate)
+                aim = tree.mix(played, aim, share)
+            elif mixtures.entropic is not None and replays is None:
+                aim = before_it_rises(problem, aim, round, played, (loss, values), weights, direction)
+            chosen = aim
         replays = None if replays is None else replays.add(round)
-        state = _State(followed, distances, control, units, step.overshoot, caps, mixtures, chosen, replays)
+        state = _State(followed, distances, control, units, coherence, step.overshoot, caps, mixtures, chosen, replays)
         finite = jnp.isfinite(step.square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)
@@ -230,30 +237,6 @@ def _entropic(domain, start):
 def _is_of_vectors(point: Point) -> bool:
     """Whether it is made of vectors: of matrices, no second copy is kept."""
     return not tree.has_element(point) and all(jnp.ndim(leaf) <= 1 for leaf in jax.tree.leaves(point))
-
-
-def _inside(problem, aim: Point, start: Point, round, played, rounds) -> Point:
-    """`aim`, or a point a little towards the start where this round is not finite at it."""
-    loss, values = problem.values(aim, round, played if problem.has_movement else None)
-    bad = ~(jnp.isfinite(loss) & jnp.isfinite(values).all())
-    return tree.mix(aim, start, jnp.where(bad, _INSIDE / jnp.sqrt(rounds), 0))
-
-
-def _share_of_way(problem, owed, units: Units, aim, round, played, weights, rate) -> Float[Array, ""]:
-    r"""How much of the way from `played` to `aim` to go.
-
-    A step of the size `rate` towards `aim` that pays for its movement is shorter by rate times the price over the
-    length. A constraint that has no gradient at rest, on movement alone, is kept as a budget: what was not used so far,
-    and what this round adds, can be spent, and no more.
-    """
-    loss, values = problem.movement(aim, round, played)
-    way = tree.sub(aim, played)
-    price = rate * (weights.loss * loss + weights.constraint @ values)
-    share = jnp.clip(1 - ratio(jnp.maximum(price, 0), tree.dot(way, way)), 0, 1)
-    at_rest = problem.values(aim, round, aim)[1]
-    of_movement = (units.ages == 0) & (values > 0)
-    affordable = jnp.clip(ratio(-owed - at_rest, values), 0, 1)
-    return jnp.minimum(share, jnp.where(of_movement, affordable, 1).min(initial=1))
 
 
 def _without_infinities(gradients: tuple[Point, Point], longest: Float[Array, " k"], usual: Float[Array, " k"]):

@@ -18,6 +18,7 @@ from ..primal.slow_start import SlowStart, SlowStartState
 from ..primal.tracking import in_hull
 from .averaged import Averaged
 from .beside_start import BesideStart
+from .coherence import Coherence
 from .entropic import Entropic
 from .overshoot import Curved, Overshoot
 from .units import Clipped, Units
@@ -57,13 +58,23 @@ class Aimed(NamedTuple):
     given: Weighed
     control: RobustControl
     units: Units
+    coherence: Coherence
     direction: Point  # h
     of_constraints: Clipped
     caps: Float[Array, " k"]
 
 
 def aimed(
-    domain: AbstractDomain, dual: RobustPI, control: RobustControl, units: Units, gradients, far, values, caps, keep
+    domain: AbstractDomain,
+    dual: RobustPI,
+    control: RobustControl,
+    units: Units,
+    coherence: Coherence,
+    gradients,
+    far,
+    values,
+    caps,
+    keep,
 ) -> Aimed:
     """The direction h, from the gradients of f and of all g. On boxes, `far` has the distances of the coordinates."""
     of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
@@ -71,9 +82,10 @@ def aimed(
     of_loss = Clipped(of_loss, lengths[0], factors[0])
     of_constraints = Clipped(of_constraints, lengths[1:], factors[1:])
     units = units.with_loss(domain, of_loss, keep)
-    parts = dual, control, units, of_loss, of_constraints, far, values, caps, keep
+    coherence = coherence.observe(domain, of_constraints, keep, units.sampled(keep))
+    parts = dual, control, units, coherence.share, of_loss, of_constraints, far, values, caps, keep
     given, control, changed, direction = directed(*parts)
-    return Aimed(given, control, eqx.combine(changed, units), direction, of_constraints, caps)
+    return Aimed(given, control, eqx.combine(changed, units), coherence, direction, of_constraints, caps)
 
 
 @one_kernel
@@ -81,6 +93,7 @@ def directed(
     dual: RobustPI,
     control: RobustControl,
     units: Units,
+    coherence: Float[Array, " m"],
     of_loss: Clipped,
     of_constraints: Clipped,
     far,
@@ -91,7 +104,8 @@ def directed(
     """The weights of loss and constraints, and h."""
     units, squares = units.with_constraints(of_constraints, far, keep)
     lengths, factors = of_constraints.length, of_constraints.factor
-    given, control, numbers = _weighed(dual, control, units.numbers, squares, lengths, factors, values, caps, keep)
+    seen = squares, coherence, lengths, factors, values, caps
+    given, control, numbers = _weighed(dual, control, units.numbers, *seen, keep)
     direction = tree.add(
         tree.scale(given.weights.loss * of_loss.factor, of_loss.gradient),
         tree.combine(given.weights.constraint * factors, of_constraints.gradient),
@@ -100,10 +114,12 @@ def directed(
 
 
 @one_kernel
-def _weighed(dual, control, units, squares, lengths, factors, values, caps, keep):
-    unit, wakes, size, units = units.unit(squares, lengths, factors, dual.overspent(control), keep)
+def _weighed(dual, control, units, squares, coherence, lengths, factors, values, caps, keep):
+    overspent = dual.overspent(control)
+    unit, wakes, size, units = units.unit(squares, lengths, factors, overspent, keep)
     control = control.restated(jnp.where(wakes, size, 1))  # until then, the loss's unit was 1
     multiplier, control = dual.control(control, values, unit)
+    multiplier = multiplier * jnp.maximum(coherence, jnp.clip(overspent - 1, 0, 1))
     strength = 1 + ratio(multiplier, unit).sum()
     weights = Weights(1 / strength, multiplier / strength)
     boost = 1 + dual.urgency(control).max(initial=0) * (jnp.minimum(strength, _MOST_BOOST) - 1)

@@ -136,19 +136,12 @@ class Units(eqx.Module):
 
         if always:
             return eqx.combine(with_slopes(), self)
-        sampled = (self.moves < _FIRST) | (self.rounds % _EVERY == 0) | (keep < 1)  # with memory, rounds are no count
-        matters = sampled | ((overspent > _NEAR) | (self.growth > _GROWN)).any()
+        matters = self.sampled(keep) | ((overspent > _NEAR) | (self.growth > _GROWN)).any()
+        return eqx.combine(tree.choose(matters, with_slopes, self.numbers), self)
 
-        def chosen() -> Units:
-            return tree.where(matters, with_slopes(), self.numbers)
-
-        def branch() -> Units:
-            return jax.lax.cond(matters, with_slopes, lambda: self.numbers)
-
-        if tree.in_one_kernel.get():  # it has no branches
-            return eqx.combine(chosen(), self)
-        # GPUs wait for the host to branch, which takes longer than the slopes.
-        return eqx.combine(jax.lax.platform_dependent(cuda=chosen, rocm=chosen, default=branch), self)
+    def sampled(self, keep) -> Bool[Array, ""]:
+        """Whether this is one of the rounds in which passes over matrices are made that others can do without."""
+        return (self.moves < _FIRST) | (self.rounds % _EVERY == 0) | (keep < 1)  # with memory, rounds are no count
 
 
 class Squares(NamedTuple):

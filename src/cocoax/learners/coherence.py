@@ -1,0 +1,52 @@
+"""Which constraints have gradients with a direction in common: the others cannot be met by moving."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import tree
+from ..core.tree import ratio
+from ..domains.base import AbstractDomain, Point
+from .units import Clipped
+
+_FEW = 4.0  # gradients, from which on chance alone is told from a common direction
+
+
+class Coherence(eqx.Module):
+    r"""Of each constraint, after n gradients: $\min\left(1,\frac{|\sum\nabla g|^2}{\min(n,4)\sum|\nabla g|^2}\right)$.
+
+    It is 1 as long as gradients agree, and stays 1 where each has a share of a common direction that is large enough to
+    be seen through the noise of n. Where gradients are noise around 0, squares add up like the square of their sum: it
+    falls to a fourth. No decision lowers the mean of such a constraint, and following it only disturbs the loss.
+    """
+
+    sums: Point  # of gradients, along a leading axis
+    squares: Float[Array, " m"]  # sum of |grad g|^2
+    count: Float[Array, " m"]
+    share: Float[Array, " m"]
+
+    @classmethod
+    def begin(cls, constraints: int, start: Point) -> "Coherence":
+        zeros = jnp.zeros(constraints, tree.dtype(start))
+        return cls(jax.vmap(lambda _: tree.zeros_like(start))(zeros), zeros, zeros, zeros + 1)
+
+    def observe(self, domain: AbstractDomain, of_constraints: Clipped, keep, sampled) -> "Coherence":
+        """With one more gradient of each constraint, in rounds that are `sampled`."""
+
+        def with_one(total, gradient, factor):
+            total = domain.truncate(tree.add(tree.scale(keep, total), tree.scale(factor, gradient)))
+            return total, tree.dot(total, total)
+
+        def more() -> Coherence:
+            gradients, factors = of_constraints.gradient, of_constraints.factor
+            sums, of_sums = jax.vmap(with_one)(self.sums, gradients, factors)
+            lengths = factors * of_constraints.length
+            squares = keep * self.squares + lengths**2
+            count = keep * self.count + (lengths > 0).astype(lengths.dtype)
+            agreeing = ratio(of_sums, squares) / jnp.clip(count, 1, _FEW)
+            return Coherence(sums, squares, count, jnp.where(count > 0, jnp.minimum(agreeing, 1), 1))
+
+        if self.count.size == 0:
+            return self
+        return tree.choose(sampled, more, self)

@@ -1,0 +1,45 @@
+"""How far Auto goes from what was played to where it aims."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cocoax as cx
+from cocoax.dual.base import Weights
+from cocoax.learners.way import before_it_rises
+
+DOMAIN = cx.domains.ProbabilitySimplex(3)
+FROM, TO = jnp.array([1.0, 0.0, 0.0]), jnp.array([0.0, 1.0, 0.0])
+
+
+def end(loss, constraint=None, multiplier=(), round=None):
+    problem = cx.Problem(DOMAIN, loss, constraint)
+    weights = Weights(jnp.asarray(1.0), jnp.asarray(multiplier, float))
+    now, (of_loss, of_constraints) = problem.values(FROM, round), problem.gradients(FROM, round)
+    direction = of_loss + jnp.tensordot(weights.constraint, of_constraints, 1)
+    return before_it_rises(problem, TO, round, FROM, now, weights, direction)
+
+
+def halfway(x, r):
+    return jnp.sum((x - jnp.array([0.5, 0.5, 0.0])) ** 2)
+
+
+def test_linear_losses_are_gone_all_the_way_down_and_up():
+    for sign in (1.0, -1.0):
+        np.testing.assert_array_equal(end(lambda x, r, sign=sign: sign * x[0]), TO)
+
+
+def test_parabolas_are_gone_to_their_lowest_point():
+    np.testing.assert_allclose(end(halfway), [0.5, 0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(end(lambda x, r: 100 * x[1] ** 2 - x[1]), [0.995, 0.005, 0.0], atol=1e-12)
+
+
+def test_constraints_count_as_much_as_they_weigh():
+    """Along the way the constraint is -s: halfway, 2 (s - 1/2)^2 - s / 2 is lowest at 5/8."""
+    np.testing.assert_allclose(end(halfway, lambda x, r: -x[1], [0.5]), [0.375, 0.625, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("worst", [np.inf, np.nan])
+def test_poles_at_the_end_stay_where_it_aims(worst):
+    """Other parts keep away from them."""
+    assert np.isfinite(end(lambda x, r: -x[1] + jnp.where(x[1] == 1, worst, 0.0))).all()
