@@ -145,7 +145,7 @@ class Coherence:
             self.count[i] = self.keep * self.count[i] + each.any()
             if self.count[i]:
                 agreeing = over(np.sum(self.sums[i] ** 2), self.squares[i])
-                self.share[i] = min(agreeing / np.clip(self.count[i], 1, 4), 1)
+                self.share[i] = np.clip(agreeing / np.clip(self.count[i], 1, 4), 0.25, 1)
 
 
 class Cap:

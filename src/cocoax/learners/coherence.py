@@ -14,11 +14,12 @@ _FEW = 4.0  # gradients, from which on chance alone is told from a common direct
 
 
 class Coherence(eqx.Module):
-    r"""Of each constraint, after n gradients: $\min\left(1,\frac{|\sum\nabla g|^2}{\min(n,4)\sum|\nabla g|^2}\right)$.
+    r"""Of each constraint, after n gradients: $\frac{|\sum\nabla g|^2}{4\sum|\nabla g|^2}$, at least 1/4 and at most 1.
 
-    It is 1 as long as gradients agree, and stays 1 where each has a share of a common direction that is large enough to
-    be seen through the noise of n. Where gradients are noise around 0, squares add up like the square of their sum: it
-    falls to a fourth. No decision lowers the mean of such a constraint, and following it only disturbs the loss.
+    (For n < 4, n stands in place of 4.) It is 1 as long as gradients agree, and wherever each has a share of a common
+    direction that is large enough to be seen through the noise of n. Where gradients are noise around 0, the square of
+    their sum is about the sum of their squares: then it is a fourth. No decision lowers the mean of such a constraint,
+    and following it only disturbs the loss.
     """
 
     sums: Point  # of gradients, along a leading axis
@@ -44,8 +45,8 @@ class Coherence(eqx.Module):
             lengths = factors * of_constraints.length
             squares = keep * self.squares + lengths**2
             count = keep * self.count + (lengths > 0).astype(lengths.dtype)
-            agreeing = ratio(of_sums, squares) / jnp.clip(count, 1, _FEW)
-            return Coherence(sums, squares, count, jnp.where(count > 0, jnp.minimum(agreeing, 1), 1))
+            agreeing = jnp.clip(ratio(of_sums, squares) / jnp.clip(count, 1, _FEW), 1 / _FEW, 1)
+            return Coherence(sums, squares, count, jnp.where(count > 0, agreeing, 1))
 
         if self.count.size == 0:
             return self
