@@ -11,7 +11,7 @@ PLACES = {
     "simplex of 1,000": (lambda: cx.domains.ProbabilitySimplex(1000), 1000),
     "box of 1,000": (lambda: cx.domains.Box(jnp.zeros(1000), jnp.ones(1000)), 1000),
     "nuclear ball, 50 x 50": (lambda: cx.domains.NuclearNormBall((50, 50), 10.0), 200),
-    "nuclear ball, 1000 x 1000": (lambda: cx.domains.NuclearNormBall((1000, 1000), 10.0), 64),
+    "nuclear ball, 1000 x 1000": (lambda: cx.domains.NuclearNormBall((1000, 1000), 10.0), 256),
 }
 
 

@@ -405,3 +405,24 @@ print(repr(float(best.value)), repr(float(best.gap)))
     limit = rounds["use"].mean(0) @ x <= rounds["budget"].mean(0)
     reference = solved(vector_loss("quadratic", rounds, x), [limit, *limits(x)])
     assert abs(value - reference) <= 1e-6 * abs(reference) and gap <= 1e-6 * abs(reference)
+
+
+@pytest.mark.parametrize("order", ["play hindsight regret", "hindsight regret play"])
+def test_numpy_arrays_may_be_closed_over_in_both_precisions(order):
+    """JAX 0.10 finds the array of one precision in the program of the other, and cannot compile it."""
+    script = f"""
+import jax, jax.numpy as jnp, numpy as np, cocoax as cx
+jax.config.update("jax_enable_x64", False)
+place, rounds = np.array([0.25, 0.5]), np.ones((5, 2))
+problem = cx.Problem(cx.domains.Box([0.0, 0.0], [1.0, 1.0]), lambda x, r: jnp.sum((x - place) ** 2 * r))
+calls = {{
+    "play": lambda: cx.play(problem, cx.learners.Stay(), rounds, key=jax.random.key(0)).loss.sum(),
+    "hindsight": lambda: cx.hindsight(problem, rounds).value,
+    "regret": lambda: cx.Comparator.fixed(problem, rounds, place).value,
+}}
+print([round(float(calls[name]()), 4) + 0.0 for name in "{order}".split()])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    values = dict(zip(order.split(), map(float, done.stdout.strip("[]\n").split(","))))
+    assert values == pytest.approx({"play": 0.3125, "hindsight": 0.0, "regret": 0.0}, abs=1e-6)

@@ -1,5 +1,6 @@
 """How far Auto goes from what was played to where it aims."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ DOMAIN = cx.domains.ProbabilitySimplex(3)
 FROM, TO = jnp.array([1.0, 0.0, 0.0]), jnp.array([0.0, 1.0, 0.0])
 
 
-def end(loss, constraint=None, multiplier=(), round=None):
+def end(loss, constraint=None, multiplier=(), round=None, decision=None):
     problem = cx.Problem(DOMAIN, loss, constraint)
     weights = Weights(jnp.asarray(1.0), jnp.asarray(multiplier, float))
     now, (of_loss, of_constraints) = problem.values(FROM, round), problem.gradients(FROM, round)
     direction = of_loss + jnp.tensordot(weights.constraint, of_constraints, 1)
-    return before_it_rises(problem, TO, round, FROM, now, weights, direction)
+    return before_it_rises(problem, TO, round, FROM if decision is None else decision, FROM, now, weights, direction)
 
 
 def halfway(x, r):
@@ -43,3 +44,17 @@ def test_constraints_count_as_much_as_they_weigh():
 def test_poles_at_the_end_stay_where_it_aims(worst):
     """Other parts keep away from them."""
     assert np.isfinite(end(lambda x, r: -x[1] + jnp.where(x[1] == 1, worst, 0.0))).all()
+
+
+def test_where_another_point_was_played_it_goes_where_it_aims():
+    np.testing.assert_array_equal(end(halfway, decision=jnp.array([0.0, 0.0, 1.0])), TO)
+
+
+def test_what_was_played_does_not_enter_decisions():
+    """Not even where it lies outside of the set by rounding."""
+    problem = cx.Problem(DOMAIN, lambda x, r: 10 * jnp.sum((x - r) ** 2))
+    learner = cx.learners.Auto()
+    state = learner.init(problem, key=jax.random.key(0))
+    for _ in range(3):
+        state, _ = learner.observe(problem, state, jnp.array([0.6, 0.4, 0.0]), played=jnp.array([0.3, 0.3, 0.3]))
+        assert abs(learner.decision(state).sum() - 1) < 1e-12

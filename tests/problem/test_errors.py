@@ -370,7 +370,8 @@ REFUSED = {
     ),
     "a bad value": (
         lambda: play(on=problem(loss=lambda x, r: jnp.where(r["cost"][0] < 0.8, x[0], jnp.nan))),
-        "round 11: the loss is not finite, although its data are; mend or drop that round",
+        "round 11: the loss is not finite at the decision, although the round's data are, as a logarithm of 0 or an "
+        "overflow; give a start= inside the domain or smaller units, or mend or drop that round",
     ),
     "a bad round in hindsight": (
         lambda: cx.hindsight(problem(), {**ROUNDS, "use": np.where(np.arange(36).reshape(12, 3) == 11, np.inf, 0.1)}),

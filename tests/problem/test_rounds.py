@@ -100,3 +100,21 @@ def test_whole_numbers_that_jax_would_wrap_are_refused(largest, kind):
         fits = {"micros": np.array([1, 2**31 - 1])}
         assert as_rounds(fits)["micros"] is fits["micros"]
     assert as_rounds(rounds)["micros"] is rounds["micros"]
+
+
+@pytest.mark.usefixtures("free_promotion")  # int32 and float
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_small_unsigned_numbers_do_not_wrap_below_0(kind, tmp_path):
+    rounds = {"value": np.full((6, 2), 3, kind)}
+    problem = cx.Problem(cx.domains.Box([0.0, 0.0], [1.0, 1.0]), lambda x, r: -r["value"] @ x)
+    game = cx.play(problem, cx.learners.Stay(), rounds, key=jax.random.key(0), start=jnp.ones(2))
+    assert game.loss.tolist() == [-6.0] * 6
+    assert float(cx.hindsight(problem, rounds).value) == pytest.approx(-36)
+    with cx.Session(problem, cx.learners.Stay(), tmp_path / "s.cocoax", key=jax.random.key(0)) as session:
+        session.observe({"value": rounds["value"][0]}, played=np.ones(2))
+        assert session.history()["loss"].tolist() == [-6.0]
+
+
+def test_keys_in_rounds_stay_as_they_are():
+    data = jax.random.key_data(jax.random.split(jax.random.key(0), 3))
+    assert as_rounds(data).dtype == jnp.uint32

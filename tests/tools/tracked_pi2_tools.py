@@ -140,10 +140,10 @@ class Coherence:
         if not (units.moves < 64 or units.n % 8 == 0 or self.keep < 1):
             return
         for i, each in enumerate(of_constraints):
-            self.sums[i] = self.keep * self.sums[i] + each
-            self.squares[i] = self.keep * self.squares[i] + np.sum(each**2)
-            self.count[i] = self.keep * self.count[i] + each.any()
-            if self.count[i]:
+            self.sums[i] += each
+            self.squares[i] += np.sum(each**2)
+            self.count[i] += each.any()
+            if self.count[i] and self.keep == 1:
                 agreeing = over(np.sum(self.sums[i] ** 2), self.squares[i])
                 self.share[i] = np.clip(agreeing / np.clip(self.count[i], 1, 4), 0.25, 1)
 
@@ -196,7 +196,7 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         surely = np.clip(control.overspent() - 1, 0, 1)
         unit = units.observe(loss, constraints, steps.far, control.overspent())
         u = control.weigh(values, unit) * np.maximum(coherence.share, surely)
-        record.disagreeing += np.any(coherence.share < 0.5)
+        record.disagreeing += bool(np.any(coherence.share < 0.5))
         strength = 1 + sum(over(weight, each) for weight, each in zip(u, unit))
         h = (loss + sum(weight * each for weight, each in zip(u, constraints))) / strength
         hessian = (of_loss + of_constraints * u.sum()) / strength  # times the identity
@@ -228,7 +228,7 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
             rise = (quadratic.cost(aim, y, c, of_loss) - quadratic.cost(played, y, c, of_loss) + u @ rise) / strength
             bend = rise - slope
             share = min(-slope / (2 * bend), 1) if slope < 0 and bend > 0 else 1
-            record.turned += share < 1
+            record.turned += bool(share < 1)
             aim = played + share * (aim - played)
         played = aim
         record.multipliers.append(u)

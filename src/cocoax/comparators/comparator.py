@@ -9,6 +9,7 @@ from ..core import tree
 from ..core.summaries import Summary, is_known, number, point
 from ..domains.base import Point
 from ..errors import ProblemError
+from ..problem.derivatives import anew_if_mixed
 from ..problem.movement import decisions_before
 from ..problem.problem import Problem, Round
 from ..problem.rounds import as_rounds, number_of_rounds
@@ -105,6 +106,7 @@ class Comparator(eqx.Module):
         return cls._given(problem, rounds, xs, 0)
 
     @classmethod
+    @anew_if_mixed
     def _given(cls, problem, rounds, x, axis):
         with jax.enable_x64(True):
             problem, rounds, x = (float64(part) for part in (problem, as_rounds(rounds), x))

@@ -14,6 +14,7 @@ from ..core import check, tree
 from ..core.compilation_cache import use_compilation_cache
 from ..domains.base import Point
 from ..errors import InfeasibleError, ProblemError
+from ..problem.derivatives import anew_if_mixed
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem, Round
 from ..problem.rounds import as_rounds, number_of_rounds
@@ -28,6 +29,7 @@ from .rounding import rounding
 from .search import Infeasible, Search
 
 
+@anew_if_mixed
 def hindsight(
     problem: Problem,
     rounds: Round | Environment,

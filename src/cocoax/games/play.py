@@ -16,6 +16,7 @@ from ..core.sums import compensated_add
 from ..errors import DomainError, LearnerError, ProblemError
 from ..learners.base import AbstractLearner, Horizon
 from ..learners.certified import CertifiedState
+from ..problem.derivatives import anew_if_mixed
 from ..problem.environment import Environment, emitted
 from ..problem.functions import function_of
 from ..problem.problem import Problem
@@ -27,6 +28,7 @@ from .movement import as_played
 from .state import Progress, begin, checked_start, checked_state
 
 
+@anew_if_mixed
 def play(
     problem: Problem,
     learner: AbstractLearner,
@@ -214,8 +216,12 @@ def _check_finite(game, problem, learner, rounds, state):
     for name in ("loss", "constraint"):
         if not bool(jnp.isfinite(getattr(game, name)[bad]).all()):
             entry = entry_not_finite(round)
-            because = "although its data are" if entry is None else f"because {entry}"
-            raise ProblemError(f"round {bad}: the {name} is not finite, {because}; mend or drop that round")
+            if entry is not None:
+                raise ProblemError(f"round {bad}: the {name} is not finite, because {entry}; mend or drop that round")
+            raise ProblemError(
+                f"round {bad}: the {name} is not finite at the decision, although the round's data are, as a logarithm "
+                "of 0 or an overflow; give a start= inside the domain or smaller units, or mend or drop that round"
+            )
     raise ProblemError(
         f"round {bad}: the gradient is not finite at a finite point; give another start=, or a loss and constraint "
         "that are differentiable there"

@@ -160,8 +160,8 @@ class TrackedPI2(AbstractLearner):
         return state.tracker.point if state.chosen is None else state.chosen
 
     def observe(self, problem, state, round, *, played=None):
-        domain, tracker = problem.domain, state.tracker
-        played = point_played(played, self.decision(state))
+        domain, tracker, decision = problem.domain, state.tracker, self.decision(state)
+        played = point_played(played, decision)
         loss, values = problem.values(played, round)
         keep = discount(self.memory, loss.dtype)
         replays = state.replays
@@ -218,7 +218,7 @@ class TrackedPI2(AbstractLearner):
                 share = affordable(problem, control.owed, units, aim, round, played, weights, step.rate)
                 aim = tree.mix(played, aim, share)
             elif mixtures.entropic is not None and replays is None:
-                aim = before_it_rises(problem, aim, round, played, (loss, values), weights, direction)
+                aim = before_it_rises(problem, aim, round, decision, played, (loss, values), weights, direction)
             chosen = aim
         replays = None if replays is None else replays.add(round)
         state = _State(followed, distances, control, units, coherence, step.overshoot, caps, mixtures, chosen, replays)

@@ -19,7 +19,8 @@ class Coherence(eqx.Module):
     (For n < 4, n stands in place of 4.) It is 1 as long as gradients agree, and wherever each has a share of a common
     direction that is large enough to be seen through the noise of n. Where gradients are noise around 0, the square of
     their sum is about the sum of their squares: then it is a fourth. No decision lowers the mean of such a constraint,
-    and following it only disturbs the loss.
+    and following it only disturbs the loss. With `memory` it is 1: what few gradients have in common, chance may have
+    put there.
     """
 
     sums: Point  # of gradients, along a leading axis
@@ -36,17 +37,17 @@ class Coherence(eqx.Module):
         """With one more gradient of each constraint, in rounds that are `sampled`."""
 
         def with_one(total, gradient, factor):
-            total = domain.truncate(tree.add(tree.scale(keep, total), tree.scale(factor, gradient)))
+            total = domain.truncate(tree.add(total, tree.scale(factor, gradient)))
             return total, tree.dot(total, total)
 
         def more() -> Coherence:
             gradients, factors = of_constraints.gradient, of_constraints.factor
             sums, of_sums = jax.vmap(with_one)(self.sums, gradients, factors)
             lengths = factors * of_constraints.length
-            squares = keep * self.squares + lengths**2
-            count = keep * self.count + (lengths > 0).astype(lengths.dtype)
+            squares = self.squares + lengths**2
+            count = self.count + (lengths > 0).astype(lengths.dtype)
             agreeing = jnp.clip(ratio(of_sums, squares) / jnp.clip(count, 1, _FEW), 1 / _FEW, 1)
-            return Coherence(sums, squares, count, jnp.where(count > 0, agreeing, 1))
+            return Coherence(sums, squares, count, jnp.where((count > 0) & (keep == 1), agreeing, 1))
 
         if self.count.size == 0:
             return self

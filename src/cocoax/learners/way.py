@@ -38,16 +38,16 @@ def affordable(problem, owed, units: Units, aim, round, played, weights, rate) -
 
 
 def before_it_rises(
-    problem: Problem, aim: Point, round, played: Point, now, weights: Weights, direction: Point
+    problem: Problem, aim: Point, round, decision: Point, played: Point, now, weights: Weights, direction: Point
 ) -> Point:
-    r"""`aim`, or the point on the way to it at which this round costs least.
+    r"""`aim`, or the point on the way from the decision to it at which this round costs least.
 
-    Weighed, the round costs $c(s)=c(0)+s\,c'(0)+s^2b$ at a share s of the way, where c(0) and $c'(0)<0$ are those of
-    what was played, and b is seen from the cost at `aim`: least is $s=-c'(0)/2b$.
+    Weighed, it costs $c(0)+s\,c'(0)+s^2b$ at a share s of the way, where b is seen from the cost at `aim`. Where
+    $c'(0)<0<b$, least is $s=-c'(0)/2b$. It is `aim` if another point than the decision was played, and c(0) not seen.
     """
-    way = tree.sub(aim, played)
+    way = tree.sub(aim, decision)
     slope = tree.dot(direction, way)
     loss, values = problem.values(aim, round)
     bend = weights.loss * (loss - now[0]) + weights.constraint @ (values - now[1]) - slope
-    falls = (slope < 0) & (bend > 0)
-    return tree.mix(played, aim, jnp.where(falls, jnp.clip(ratio(-slope, 2 * bend), 0, 1), 1))
+    falls = (slope < 0) & (bend > 0) & ~tree.is_nonzero(tree.sub(played, decision))
+    return tree.mix(decision, aim, jnp.where(falls, jnp.clip(ratio(-slope, 2 * bend), 0, 1), 1))

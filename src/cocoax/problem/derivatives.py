@@ -1,6 +1,8 @@
 """Derivatives of users' functions: JAX's, or the users' own, with errors in one sentence."""
 
 import contextlib
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -75,6 +77,32 @@ def user_gradient(function, name, x, round, several: int | None = None) -> Any:
         raise ProblemError(f"{name} must return a tree like the decision, {wanted}, got {returned}") from None
 
 
+_MIXED = (
+    "the loss or the constraint uses a NumPy array of float64, which JAX mixes with float32; make it "
+    "jnp.asarray(array) outside of the function"
+)
+
+
+def anew_if_mixed(function: Callable) -> Callable:
+    """`function`; if it finds a NumPy array in the wrong precision in JAX's caches, once more without these.
+
+    JAX 0.10 mixes up arrays of float64 that functions close over where they are compiled both in float32, as by `play`,
+    and in float64, as by `hindsight`.
+    """
+
+    @functools.wraps(function)
+    def call(*given, **options):
+        try:
+            return function(*given, **options)
+        except ValueError as caught:
+            if not ("verifier errors" in str(caught) and "f32>" in str(caught) and "f64>" in str(caught)):
+                raise
+        jax.clear_caches()
+        return function(*given, **options)
+
+    return call
+
+
 @contextlib.contextmanager
 def _differentiable(function, x):
     """Around derivatives of a function at x: what JAX cannot differentiate is reported in one sentence."""
@@ -86,10 +114,7 @@ def _differentiable(function, x):
         jax.eval_shape(function, x)  # raises errors that are not about derivatives
         reason = str(caught).partition("\n")[0].rstrip(". ")
         if "float64" in reason and "float32" in reason:
-            raise ProblemError(
-                "the loss or the constraint uses a NumPy array of float64, which JAX mixes with float32; make it "
-                "jnp.asarray(array) outside of the function"
-            ) from caught
+            raise ProblemError(_MIXED) from caught
         raise ProblemError(
             f"JAX cannot differentiate the loss or the constraint ({reason}); write it otherwise, or give loss_grad= "
             "and constraint_grad="

@@ -55,15 +55,25 @@ def _listed(values: list) -> np.ndarray | list:
     return array if array.dtype == bool else array.astype(float)
 
 
-def _column(column, name) -> np.ndarray:
+def _column(column, name) -> Any:
     array = column.to_numpy()
     if array.ndim == 2 and hasattr(column, "columns"):
         raise ProblemError(f"{name} stands for several columns of one name; rename them")
     return _stacked(array, name) if array.dtype == object else _fitting(array, name)
 
 
+def signed(dtype: Any) -> Any:
+    """The dtype; int32 for unsigned ones that it holds: negatives and differences of these would wrap without a word.
+
+    (Not for uint32, in which keys are stored.)
+    """
+    return np.dtype(np.int32) if dtype in (np.uint8, np.uint16) else dtype
+
+
 def _fitting(array, name):
     """The array, if JAX keeps its whole numbers: without `jax_enable_x64`, it takes those of 64 bits modulo 2^32."""
+    if isinstance(array, np.ndarray | jax.Array) and signed(array.dtype) != array.dtype:
+        return array.astype(signed(array.dtype))
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
         return array
     kept = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))

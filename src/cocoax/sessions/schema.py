@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import check
 from ..errors import SessionError
-from ..problem.rounds import entry_not_finite
+from ..problem.rounds import entry_not_finite, signed
 from . import packing
 
 _MOST_NODES, _DEEPEST = 10_000, 50  # of a schema
@@ -92,7 +92,8 @@ def _schema_of(tree, name, depth=0) -> Any:
             return {"list": [], "none": True}
         case leaf:
             array = _as_array(float(leaf) if type(leaf) is int and abs(leaf) < 2**53 else leaf, name)
-            return {"dtype": str(jax.dtypes.canonicalize_dtype(array.dtype)), "shape": list(array.shape)}
+            dtype = signed(jax.dtypes.canonicalize_dtype(array.dtype))
+            return {"dtype": str(dtype), "shape": list(array.shape)}
 
 
 def _listed(tree) -> Any:
