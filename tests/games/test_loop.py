@@ -25,7 +25,7 @@ def on_gpu(monkeypatch):
 
 STATE = {
     "number": jnp.float32(0.1),
-    "few": jnp.arange(3.0),
+    "few": jnp.arange(3.0) / 3,
     "flag": jnp.array(True),
     "place": jnp.int32(2**30 + 1),
     "vector": jnp.arange(100.0),

@@ -11,14 +11,15 @@ from cocoax.learners.units import Clipped
 DOMAIN = cx.domains.L2Ball(50, 1.0)
 
 
-def shares(gradients, keep=1.0, sampled=True):
+def shares(gradients, sampled=True):
     """After each round; `gradients` has a row for each."""
-    coherence, rows = Coherence.begin(1, DOMAIN.start()), []
-    for gradient in gradients:
-        one = Clipped(jnp.asarray(gradient)[None], jnp.linalg.norm(gradient)[None], jnp.ones(1))
-        coherence = coherence.observe(DOMAIN, one, jnp.asarray(keep), jnp.asarray(sampled))
-        rows.append(float(coherence.share[0]))
-    return np.array(rows)
+
+    def step(coherence, gradient):
+        one = Clipped(gradient[None], jnp.linalg.norm(gradient)[None], jnp.ones(1))
+        coherence = coherence.observe(DOMAIN, one, jnp.asarray(sampled))
+        return coherence, coherence.share[0]
+
+    return np.asarray(jax.lax.scan(step, Coherence.begin(1, DOMAIN.start()), jnp.asarray(gradients))[1])
 
 
 def noise(rounds, seed=0):
@@ -47,8 +48,26 @@ def test_gradients_of_0_say_nothing():
     assert np.allclose(shares(apart), 1)
 
 
-def test_with_a_memory_all_gradients_count_whole():
-    assert np.all(shares(noise(60), keep=0.95) == 1)
+def test_with_a_memory_auto_keeps_no_such_sums():
+    problem = cx.Problem(DOMAIN, lambda x, r: x @ r, lambda x, r: x @ r)
+    begun = [Auto.init(problem, key=jax.random.key(0)) for Auto in (cx.learners.Auto(), cx.learners.Auto(50))]
+    assert begun[0].coherence is not None and begun[1].coherence is None
+
+
+def test_factored_matrices_agree_with_dense_ones():
+    """Auto beside a constraint that is noise: both weigh it alike."""
+    rows, columns = jnp.arange(12) % 4, jnp.arange(12) % 3
+    noisy = jax.random.normal(jax.random.key(1), (60, 12))
+
+    def multiplier(seen, **options):
+        domain = cx.domains.NuclearNormBall((4, 3), 2.0, **options)
+        problem = cx.Problem(domain, lambda x, r: 0.5 * jnp.sum((seen(x) - 0.2) ** 2), lambda x, r: seen(x) @ r)
+        return cx.play(problem, cx.learners.Auto(), noisy, key=jax.random.key(0)).multiplier
+
+    dense = multiplier(lambda x: x[rows, columns])
+    factored = multiplier(lambda x: x.entries(), factored=True, entries=(rows, columns))
+    assert dense.max() > 0.01
+    np.testing.assert_allclose(factored, dense, rtol=1e-6, atol=1e-9)
 
 
 def test_rounds_that_are_not_sampled_change_nothing():

@@ -13,12 +13,12 @@ DOMAIN = cx.domains.ProbabilitySimplex(3)
 FROM, TO = jnp.array([1.0, 0.0, 0.0]), jnp.array([0.0, 1.0, 0.0])
 
 
-def end(loss, constraint=None, multiplier=(), round=None, decision=None):
+def end(loss, constraint=None, multiplier=(), round=None):
     problem = cx.Problem(DOMAIN, loss, constraint)
     weights = Weights(jnp.asarray(1.0), jnp.asarray(multiplier, float))
     now, (of_loss, of_constraints) = problem.values(FROM, round), problem.gradients(FROM, round)
     direction = of_loss + jnp.tensordot(weights.constraint, of_constraints, 1)
-    return before_it_rises(problem, TO, round, FROM if decision is None else decision, FROM, now, weights, direction)
+    return before_it_rises(problem, TO, round, FROM, now, weights, direction)
 
 
 def halfway(x, r):
@@ -40,14 +40,18 @@ def test_constraints_count_as_much_as_they_weigh():
     np.testing.assert_allclose(end(halfway, lambda x, r: -x[1], [0.5]), [0.375, 0.625, 0.0], atol=1e-12)
 
 
+def test_curved_losses_that_rise_at_once_are_gone_all_the_way():
+    np.testing.assert_array_equal(end(lambda x, r: x[1] + x[1] ** 2), TO)
+
+
+def test_what_rounding_bends_is_linear():
+    np.testing.assert_array_equal(end(lambda x, r: 1e15 - x[1]), TO)
+
+
 @pytest.mark.parametrize("worst", [np.inf, np.nan])
-def test_poles_at_the_end_stay_where_it_aims(worst):
-    """Other parts keep away from them."""
-    assert np.isfinite(end(lambda x, r: -x[1] + jnp.where(x[1] == 1, worst, 0.0))).all()
-
-
-def test_where_another_point_was_played_it_goes_where_it_aims():
-    np.testing.assert_array_equal(end(halfway, decision=jnp.array([0.0, 0.0, 1.0])), TO)
+def test_poles_at_the_end_say_nothing_of_the_way(worst):
+    """`inside` keeps away from them."""
+    np.testing.assert_array_equal(end(lambda x, r: -x[1] + jnp.where(x[1] == 1, worst, 0.0)), TO)
 
 
 def test_what_was_played_does_not_enter_decisions():

@@ -218,7 +218,7 @@ def play(domain: tools.Set, start, size, rounds, curvatures, memory, entropic) -
         if averaged:
             averaged.observe(x, boost * h, follower.x, units.n)
         units.moved(follower.x - x, constraints, control.overspent())
-        aim = inner = averaged.mixed_with(follower.x) if averaged else follower.x
+        inner = averaged.mixed_with(follower.x) if averaged else follower.x
         aim = mixture.mixed_with(inner) if mixture else inner
         aim = aim + beside.share() * (start - aim) if beside else aim
         record.plays.append(played)

@@ -20,8 +20,8 @@ def packed(arrays: Sequence[Any]) -> Inexact[Array, " n"]:
     return jnp.concatenate([jnp.ravel(array).astype(wide) for array in arrays])
 
 
-def selected(numbers: Sequence[Any]) -> Inexact[Array, " n"]:
-    """`packed`, of a few numbers: GPUs compute all parts of a concatenation one after the other, these at once."""
+def packed_few(numbers: Sequence[Any]) -> Inexact[Array, " n"]:
+    """`packed`, entry by entry: GPUs compute the parts of a concatenation one after the other, these at once."""
     wide = tree.dtype((numbers, np.float32(0)))
     entries = [entry for number in numbers for entry in jnp.ravel(number).astype(wide)]
     places, chosen = jnp.arange(len(entries)), jnp.zeros(len(entries), wide)

@@ -14,6 +14,7 @@ from jax.core import Tracer
 
 from .reductions import SHORT
 
+_LARGE = 1 << 21  # entries: to pass over so many takes longer than to branch on a GPU
 _PARTS = 16  # of a vector whose smallest entry is looked for
 
 in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
@@ -225,10 +226,11 @@ def where(condition, x, y):
     return _map(lambda a, b: jnp.where(condition, a, b), of_elements, x, y)
 
 
-def choose(condition, make, x):
+def choose(condition, make, x, over):
     """`make()`, which is like x, where the condition holds, else x: by a branch.
 
-    GPUs would wait for the host to branch, and kernels cannot: there `make()` is always computed.
+    GPUs would wait for the host to branch: there it is always computed, unless what it passes over is large or not
+    stored entry by entry. Kernels have no branches.
     """
 
     def branch():
@@ -239,7 +241,9 @@ def choose(condition, make, x):
 
     if in_one_kernel.get():
         return both()
-    return branch() if has_element(x) else jax.lax.platform_dependent(cuda=both, rocm=both, default=branch)
+    if has_element(over) or size(over) > _LARGE:
+        return branch()
+    return jax.lax.platform_dependent(cuda=both, rocm=both, default=branch)
 
 
 def finite(x):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import check
-from ..core.packing import forms, selected, unpacked
+from ..core.packing import forms, packed_few, unpacked
 from ..domains.base import Point
 from ..errors import LearnerError
 from ..learners.base import AbstractLearner, Outcome
@@ -80,7 +80,7 @@ def _packing(state) -> tuple[Callable, Callable]:
     def carried(state):
         leaves = jax.tree.leaves(state)
         others = [leaf for leaf in leaves if not _is_number(leaf)]
-        return selected([leaf for leaf in leaves if _is_number(leaf)]), others
+        return packed_few([leaf for leaf in leaves if _is_number(leaf)]), others
 
     def whole(carry):
         of_numbers, others = iter(unpacked(carry[0], forms(numbers))), iter(carry[1])

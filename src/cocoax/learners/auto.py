@@ -39,7 +39,7 @@ class _State(eqx.Module):
     step: SlowStartState | DistanceBoundState
     control: RobustControl
     units: Units
-    coherence: Coherence
+    coherence: Coherence | None
     overshoot: Overshoot
     caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
     mixtures: Mixtures
@@ -54,6 +54,8 @@ class TrackedPI2(AbstractLearner):
     before, which at most doubles a round. Then
 
     * each constraint has a unit of its multiplier (`learners.units`), in which `dual.RobustPI` controls the weights u;
+      if its gradients have no direction in common it weighs a fourth of that (`learners.coherence`), unless it is
+      overspent beyond noise, or there is a `memory`;
     * the gradient h of $(f+\sum_iu_ig_i)/(1+\sum_iu_i/\ell_i)$ drives a target y by distance over gradients that begins
       small and grows (`primal.SlowStart`; on boxes `primal.DistanceBound`, by coordinate), shortened to
       $(1-e^{-o})/o$ where o is how far the step overshoots by the largest curvature seen along a step, which fades (on
@@ -64,11 +66,13 @@ class TrackedPI2(AbstractLearner):
     * x, if it is made of vectors, is mixed with its mean over the rounds by what both would have cost (AdaHedge);
     * on a probability simplex, that is mixed with an entropic decision by what both would have cost (AdaHedge twice);
     * vectors are mixed with the start, until moving has surely paid (`learners.beside_start`);
+    * on a probability simplex, decisions go there only as far as this round's cost falls along the way, as far as its
+      value at the end shows (not where losses count movement, nor after another point was played);
     * where the loss or a constraint is not finite at the next decision (of vectors), it stays a little inside. Where
       they count movement, it goes only as far towards x as their price of moving allows; a limit on movement alone is
       a budget, of which never more is spent than was saved.
 
-    A round costs one LMO, one gradient of f and of each g, one product with a Hessian, and one more value of each.
+    A round costs one LMO, one gradient of f and of each g, one product with a Hessian, and up to two more values.
 
     **Arguments:**
 
@@ -144,7 +148,7 @@ class TrackedPI2(AbstractLearner):
             (self.step_rule if domain.intervals() is None else self.box_rule).init(domain, start),
             self.dual.rest(problem.constraints, zero.dtype),
             Units.begin(problem, start),
-            Coherence.begin(problem.constraints, start),
+            Coherence.begin(problem.constraints, start) if self.memory is None and problem.constraints else None,
             Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
             Mixtures(
@@ -215,10 +219,10 @@ class TrackedPI2(AbstractLearner):
         if chosen is not None:
             aim = inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
             if problem.has_movement:
-                share = affordable(problem, control.owed, units, aim, round, played, weights, step.rate)
-                aim = tree.mix(played, aim, share)
+                aim = affordable(problem, control.owed, units, aim, round, played, weights, step.rate)
             elif mixtures.entropic is not None and replays is None:
-                aim = before_it_rises(problem, aim, round, decision, played, (loss, values), weights, direction)
+                on_way = before_it_rises(problem, aim, round, decision, (loss, values), weights, direction)
+                aim = tree.where(tree.is_nonzero(tree.sub(played, decision)), aim, on_way)  # else it was not seen
             chosen = aim
         replays = None if replays is None else replays.add(round)
         state = _State(followed, distances, control, units, coherence, step.overshoot, caps, mixtures, chosen, replays)

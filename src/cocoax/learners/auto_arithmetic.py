@@ -58,7 +58,7 @@ class Aimed(NamedTuple):
     given: Weighed
     control: RobustControl
     units: Units
-    coherence: Coherence
+    coherence: Coherence | None
     direction: Point  # h
     of_constraints: Clipped
     caps: Float[Array, " k"]
@@ -69,7 +69,7 @@ def aimed(
     dual: RobustPI,
     control: RobustControl,
     units: Units,
-    coherence: Coherence,
+    coherence: Coherence | None,
     gradients,
     far,
     values,
@@ -82,8 +82,10 @@ def aimed(
     of_loss = Clipped(of_loss, lengths[0], factors[0])
     of_constraints = Clipped(of_constraints, lengths[1:], factors[1:])
     units = units.with_loss(domain, of_loss, keep)
-    coherence = coherence.observe(domain, of_constraints, keep, units.sampled(keep))
-    parts = dual, control, units, coherence.share, of_loss, of_constraints, far, values, caps, keep
+    if coherence is not None:
+        coherence = coherence.observe(domain, of_constraints, units.sampled(keep))
+    agreeing = None if coherence is None else coherence.share
+    parts = dual, control, units, agreeing, of_loss, of_constraints, far, values, caps, keep
     given, control, changed, direction = directed(*parts)
     return Aimed(given, control, eqx.combine(changed, units), coherence, direction, of_constraints, caps)
 
@@ -93,7 +95,7 @@ def directed(
     dual: RobustPI,
     control: RobustControl,
     units: Units,
-    coherence: Float[Array, " m"],
+    agreeing: Float[Array, " m"] | None,
     of_loss: Clipped,
     of_constraints: Clipped,
     far,
@@ -104,7 +106,7 @@ def directed(
     """The weights of loss and constraints, and h."""
     units, squares = units.with_constraints(of_constraints, far, keep)
     lengths, factors = of_constraints.length, of_constraints.factor
-    seen = squares, coherence, lengths, factors, values, caps
+    seen = squares, agreeing, lengths, factors, values, caps
     given, control, numbers = _weighed(dual, control, units.numbers, *seen, keep)
     direction = tree.add(
         tree.scale(given.weights.loss * of_loss.factor, of_loss.gradient),
@@ -114,12 +116,13 @@ def directed(
 
 
 @one_kernel
-def _weighed(dual, control, units, squares, coherence, lengths, factors, values, caps, keep):
+def _weighed(dual, control, units, squares, agreeing, lengths, factors, values, caps, keep):
     overspent = dual.overspent(control)
     unit, wakes, size, units = units.unit(squares, lengths, factors, overspent, keep)
     control = control.restated(jnp.where(wakes, size, 1))  # until then, the loss's unit was 1
     multiplier, control = dual.control(control, values, unit)
-    multiplier = multiplier * jnp.maximum(coherence, jnp.clip(overspent - 1, 0, 1))
+    if agreeing is not None:  # weigh less where gradients do not agree, but all where it is surely overspent
+        multiplier = multiplier * jnp.maximum(agreeing, jnp.clip(overspent - 1, 0, 1))
     strength = 1 + ratio(multiplier, unit).sum()
     weights = Weights(1 / strength, multiplier / strength)
     boost = 1 + dual.urgency(control).max(initial=0) * (jnp.minimum(strength, _MOST_BOOST) - 1)

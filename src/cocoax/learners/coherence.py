@@ -10,7 +10,7 @@ from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
 from .units import Clipped
 
-_FEW = 4.0  # gradients, from which on chance alone is told from a common direction
+_TIMES = 4.0  # how many times what noise has counts as agreement
 
 
 class Coherence(eqx.Module):
@@ -19,8 +19,7 @@ class Coherence(eqx.Module):
     (For n < 4, n stands in place of 4.) It is 1 as long as gradients agree, and wherever each has a share of a common
     direction that is large enough to be seen through the noise of n. Where gradients are noise around 0, the square of
     their sum is about the sum of their squares: then it is a fourth. No decision lowers the mean of such a constraint,
-    and following it only disturbs the loss. With `memory` it is 1: what few gradients have in common, chance may have
-    put there.
+    and following it only disturbs the loss. It keeps one more point for each constraint.
     """
 
     sums: Point  # of gradients, along a leading axis
@@ -33,7 +32,7 @@ class Coherence(eqx.Module):
         zeros = jnp.zeros(constraints, tree.dtype(start))
         return cls(jax.vmap(lambda _: tree.zeros_like(start))(zeros), zeros, zeros, zeros + 1)
 
-    def observe(self, domain: AbstractDomain, of_constraints: Clipped, keep, sampled) -> "Coherence":
+    def observe(self, domain: AbstractDomain, of_constraints: Clipped, sampled) -> "Coherence":
         """With one more gradient of each constraint, in rounds that are `sampled`."""
 
         def with_one(total, gradient, factor):
@@ -46,9 +45,7 @@ class Coherence(eqx.Module):
             lengths = factors * of_constraints.length
             squares = self.squares + lengths**2
             count = self.count + (lengths > 0).astype(lengths.dtype)
-            agreeing = jnp.clip(ratio(of_sums, squares) / jnp.clip(count, 1, _FEW), 1 / _FEW, 1)
-            return Coherence(sums, squares, count, jnp.where((count > 0) & (keep == 1), agreeing, 1))
+            agreeing = jnp.clip(ratio(of_sums, squares) / jnp.clip(count, 1, _TIMES), 1 / _TIMES, 1)
+            return Coherence(sums, squares, count, jnp.where(count > 0, agreeing, 1))
 
-        if self.count.size == 0:
-            return self
-        return tree.choose(sampled, more, self)
+        return tree.choose(sampled, more, self, self.sums)

@@ -137,10 +137,10 @@ class Units(eqx.Module):
         if always:
             return eqx.combine(with_slopes(), self)
         matters = self.sampled(keep) | ((overspent > _NEAR) | (self.growth > _GROWN)).any()
-        return eqx.combine(tree.choose(matters, with_slopes, self.numbers), self)
+        return eqx.combine(tree.choose(matters, with_slopes, self.numbers, old), self)
 
     def sampled(self, keep) -> Bool[Array, ""]:
-        """Whether this is one of the rounds in which passes over matrices are made that others can do without."""
+        """Whether this is a round in which passes over memory are made that others can do without."""
         return (self.moves < _FIRST) | (self.rounds % _EVERY == 0) | (keep < 1)  # with memory, rounds are no count
 
 

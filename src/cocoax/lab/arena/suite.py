@@ -13,7 +13,7 @@ from .problems import ARENA, HORIZONS
 from .ranking import START
 from .rivals import FAMILIES, tuned_rivals
 
-FIRST_SEED = 40000  # of the reported seeds; nothing was chosen by looking at them
+FIRST_SEED = 70000  # of the reported seeds; nothing was chosen by looking at them
 
 
 def arena_study(
