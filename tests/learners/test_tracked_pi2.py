@@ -228,6 +228,21 @@ def test_a_loss_that_wakes_late_is_played_alike_in_all_its_units(domain):
         np.testing.assert_array_equal(decisions(unit), decisions(1.0))
 
 
+def test_a_loss_that_wakes_beside_a_constraint_that_is_overspent_is_played_alike_in_all_its_units():
+    """The moves before had costs in another unit, up to which the constraint's may not grow."""
+    random = np.random.default_rng(0)
+    costs, noise = 0.3 * random.normal(size=(220, 4)) - np.eye(4)[0], 2 * random.normal(size=(220, 4))
+    domain = ProbabilitySimplex(4)
+    problem = cx.Problem(domain, lambda x, r: r["unit"] * (r["cost"] @ x), lambda x, r: (r["noise"] @ x) ** 2 - 0.5)
+
+    def decisions(unit):
+        rounds = {"cost": costs, "noise": noise, "unit": np.where(np.arange(220) < 150, 0.0, unit)}
+        return cx.play(problem, Auto(), rounds, key=KEY, keep_decisions=True).decisions
+
+    for unit in (2.0**13, 2.0**-17):
+        np.testing.assert_array_equal(decisions(unit), decisions(1.0))
+
+
 def test_odd_powers_of_two_change_no_bit_on_boxes():
     """A root of a number in the loss's unit rounds them otherwise: in float32 it did."""
     with jax.enable_x64(False):

@@ -111,15 +111,15 @@ class Units(eqx.Module):
         awake = self.awake | (squares.loss > 0)
         plain = ratio(jnp.where(awake, above / rounds, asleep) * ages, below)
 
-        breaks_even = jnp.sqrt(ratio(self.along_loss, self.along_constraints))
-        beyond = jnp.clip(overspent - _BEYOND, 0, 1)
-        growth = self.growth + jnp.where(beyond > 0, 0.3 * beyond, -2 * self.growth / rounds)
-        unit = jnp.maximum(plain, jnp.minimum(breaks_even, plain * 2 ** jnp.minimum(growth, 60)))
         wakes = awake & ~self.awake
         means = self.moves, self.along_loss, self.along_constraints
         moves, along_loss, along_each = (
             jnp.where(wakes, 0, mean) for mean in means
         )  # what was seen while the loss slept has another unit
+        breaks_even = jnp.sqrt(ratio(along_loss, along_each))
+        beyond = jnp.clip(overspent - _BEYOND, 0, 1)
+        growth = self.growth + jnp.where(beyond > 0, 0.3 * beyond, -2 * self.growth / rounds)
+        unit = jnp.maximum(plain, jnp.minimum(breaks_even, plain * 2 ** jnp.minimum(growth, 60)))
         state = Units(self.loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_each, growth)
         return unit, wakes, ratio(above / rounds, asleep), state
 
