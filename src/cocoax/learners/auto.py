@@ -222,7 +222,8 @@ class TrackedPI2(AbstractLearner):
                 aim = affordable(problem, control.owed, units, aim, round, played, weights, step.rate)
             elif mixtures.entropic is not None and replays is None:
                 on_way = before_it_rises(problem, aim, round, decision, (loss, values), weights, direction)
-                aim = tree.where(tree.is_nonzero(tree.sub(played, decision)), aim, on_way)  # else it was not seen
+                # where another point was played, the cost of the decision was not seen
+                aim = tree.where(tree.is_nonzero(tree.sub(played, decision)), aim, on_way)
             chosen = aim
         replays = None if replays is None else replays.add(round)
         state = _State(followed, distances, control, units, coherence, step.overshoot, caps, mixtures, chosen, replays)

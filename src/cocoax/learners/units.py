@@ -112,10 +112,9 @@ class Units(eqx.Module):
         plain = ratio(jnp.where(awake, above / rounds, asleep) * ages, below)
 
         wakes = awake & ~self.awake
+        # what was seen while the loss slept has another unit
         means = self.moves, self.along_loss, self.along_constraints
-        moves, along_loss, along_each = (
-            jnp.where(wakes, 0, mean) for mean in means
-        )  # what was seen while the loss slept has another unit
+        moves, along_loss, along_each = (jnp.where(wakes, 0, mean) for mean in means)
         breaks_even = jnp.sqrt(ratio(along_loss, along_each))
         beyond = jnp.clip(overspent - _BEYOND, 0, 1)
         growth = self.growth + jnp.where(beyond > 0, 0.3 * beyond, -2 * self.growth / rounds)
