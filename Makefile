@@ -7,7 +7,7 @@ INSTALLED := .venv/installed
 TESTS ?=
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: docs run reproduce quick heavy test tests test-all lint hooks browser table bench release-check clean
+.PHONY: size docs run reproduce quick heavy test tests test-all lint hooks browser table bench release-check clean
 
 run: $(RUNTIME)  ## the paper's experiment in small; ends with the path of a report
 	$(BIN)/cocoax reproduce --quick --resume --out out/quick --workers $(WORKERS)
@@ -61,6 +61,9 @@ $(RUNTIME): pyproject.toml
 $(INSTALLED): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
+
+size: $(INSTALLED)  ## how large the code is: lines, public names, named numbers and modules with one importer, by package
+	@$(BIN)/python -m benchmarks.size
 
 release-check:  ## wheel and sdist, twice; empty environments of each Python that is here; TESTS=tests/games for tests too
 	$(PYTHON) -m release $(if $(TESTS),--tests $(TESTS))

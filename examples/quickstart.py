@@ -1,8 +1,9 @@
-"""Quickstart: send requests to three servers, cheaply, within an energy budget that must hold in the long run.
+"""Quickstart: split requests over three servers, cheaply, within an energy budget that must hold in the long run.
 
-The fast server is cheap and hungry, the slow one dear and frugal. On average the costs are (1, 2, 4) and the energy
-uses (1, 0.4, 0.1); the budget is 0.5 a round. By hand: the best fixed split is (1/6, 5/6, 0), at a cost of 11/6 a
-round, and one more unit of energy would save 5/3. Run it: it prints that, and writes a picture.
+The fast server is cheap and needs much energy, the slow one is expensive and needs little. On average a request costs
+(1, 2, 4) and needs (1, 0.4, 0.1) units of energy; the budget is 0.5 per round. By hand: the best fixed split is
+(1/6, 5/6, 0), at a cost of 11/6 per round, and one more unit of energy would save 5/3. Run it: it prints that, and
+writes a picture.
 """
 
 import sys
@@ -10,18 +11,20 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import cocoax as cx
 
+BUDGET = 0.5
 horizon = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
 
 
 def loss(x, r):  # r is whatever a round reveals
-    return jnp.vdot(r["cost"], x)
+    return jnp.vdot(r["price"], x)
 
 
 def constraint(x, r):  # <= 0 is good
-    return jnp.vdot(r["energy"], x) - 0.5
+    return jnp.vdot(r["energy"], x) - BUDGET
 
 
 problem = cx.Problem(
@@ -29,37 +32,46 @@ problem = cx.Problem(
     loss,
     constraint,
     # bounds on gradients and constraint values, for the methods that come with a proof
-    regularity=cx.Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75),
+    regularity=cx.Regularity(lipschitz=6.9, smoothness=0.0, constraint_bound=1.0),
 )
 
-cost_key, energy_key, key = jax.random.split(jax.random.key(0), 3)
+price_key, energy_key, key = jax.random.split(jax.random.key(0), 3)
 rounds = {
-    "cost": jnp.array([1.0, 2.0, 4.0]) * jax.random.uniform(cost_key, (horizon, 3), minval=0.75, maxval=1.25),
-    "energy": jnp.array([1.0, 0.4, 0.1]) * jax.random.uniform(energy_key, (horizon, 3), minval=0.75, maxval=1.25),
+    "price": jnp.array([1.0, 2.0, 4.0]) * jax.random.uniform(price_key, (horizon, 3), minval=0.5, maxval=1.5),
+    "energy": jnp.array([1.0, 0.4, 0.1]) * jax.random.uniform(energy_key, (horizon, 3), minval=0.5, maxval=1.5),
 }
 
 best = cx.hindsight(problem, rounds)
 print(
-    f"best fixed split {best.x.round(3)}, cost {best.value / horizon:.3f} a round, multiplier {best.multiplier[0]:.2f}"
+    f"best fixed split {best.x.round(3)}, cost {best.value / horizon:.3f} per round, multiplier "
+    f"{best.multiplier[0]:.2f}"
 )
-print(f"certified: no split within the budget is better by more than {best.gap / horizon:.1e} a round\n")
+print(f"certified: no split within the budget is better by more than {best.gap / horizon:.1e} per round\n")
 
 learners = {
     "Auto": cx.learners.Auto(),
-    "stay at the start": cx.learners.Stay(),
+    "always the cheapest server": cx.learners.Stay(),
     "Algorithm 1 + OCG": cx.learners.Blocks(cx.primal.OCG()),
-    "Algorithm 1 + OCG, theta x 0.001": cx.learners.Blocks(cx.primal.OCG(), theta_scale=0.001),
     "Algorithm 2, ball": cx.learners.PDMFW(perturbation="ball"),
-    "Algorithm 2, ball, theta x 0.01": cx.learners.PDMFW(perturbation="ball", theta_scale=0.01),
-    "projected drift-plus-penalty": cx.learners.DPP(),
+    "drift-plus-penalty": cx.learners.DPP(),
 }
-games = {name: cx.play(problem, learner, rounds, key=key) for name, learner in learners.items()}
+cheapest = jnp.array([1.0, 0.0, 0.0])
+games = {
+    name: cx.play(problem, learner, rounds, key=key, start=cheapest if "cheapest" in name else None)
+    for name, learner in learners.items()
+}
 
-print(f"{'after ' + str(horizon) + ' rounds':34}{'regret':>10}{'violation':>12}{'score':>10}{'LMOs a round':>15}")
+print(f"{'after ' + str(horizon) + ' rounds':28}{'cost per round':>16}{'energy, % of budget':>22}{'score':>10}")
 for name, game in games.items():
-    regret, violation, score = game.regret(best)[-1], game.violation()[-1, 0], game.score(best)[-1]
-    print(f"{name:34}{regret:10.1f}{violation:12.1f}{score:10.1f}{game.lmo_calls.sum() / horizon:15.1f}")
+    energy = 100 * (1 + game.violation()[-1, 0] / horizon / BUDGET)
+    print(f"{name:28}{game.loss.mean():16.3f}{energy:22.1f}{game.score(best)[-1]:10.1f}")
 print("score = regret + price * overspending: what overspending saved is charged twice, so that it never pays")
+
+SHOWN = {  # colours that colour-blind readers can tell apart; how far above its line a name stands, left and right
+    "always the cheapest server": ("#D55E00", "dashdot", (8, 8)),
+    "drift-plus-penalty": ("#009E73", "dashed", (-16, 10)),
+    "Auto": ("#0072B2", "solid", (8, -16)),
+}
 
 
 def draw(picture):
@@ -68,17 +80,25 @@ def draw(picture):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    for name, game in games.items():
-        width = 3 if name == "Auto" else 1.5
-        left.plot(game.regret(best), label=name, linewidth=width)
-        right.plot(game.violation()[:, 0], label=name, linewidth=width)
-    left.set(title="Regret", xlabel="round", ylabel="cost above the best fixed split")
-    right.set(title="Violation", xlabel="round", ylabel="energy above the budget")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
+    number = np.arange(1, horizon + 1)
+    for name, (colour, style, above) in SHOWN.items():
+        game = games[name]
+        cost, energy = np.cumsum(game.loss) / number, 100 * (1 + game.violation()[:, 0] / number / BUDGET)
+        for axes, values, offset in zip((left, right), (cost, energy), above):
+            axes.plot(number, values, color=colour, linestyle=style, linewidth=2.5 if name == "Auto" else 1.8)
+            end = (horizon, values[-1])
+            axes.annotate(name, end, (0, offset), textcoords="offset points", color=colour, ha="right")
+    mark = {"color": "black", "linewidth": 1, "linestyle": "dotted"}
+    left.axhline(best.value / horizon, **mark)
+    right.axhline(100, **mark)
+    below = {"textcoords": "offset points", "ha": "left", "fontsize": "small"}
+    left.annotate("best fixed split within the budget", (1, best.value / horizon), (60, 4), **below)
+    right.annotate("the budget", (1, 100), (60, -12), **below)
+    left.set(title="Cost per round, mean so far", xlabel="round", ylim=(0.8, 2.2))
+    right.set(title="Energy spent so far, % of the budget", xlabel="round", ylim=(0, 225))
     for axes in (left, right):
-        axes.axhline(0, color="black", linewidth=0.8, zorder=0)
         axes.grid(alpha=0.3)
-    right.legend(fontsize="small")
     picture.parent.mkdir(exist_ok=True)
     figure.savefig(picture, dpi=150)
 

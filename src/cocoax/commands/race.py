@@ -43,8 +43,9 @@ def race(
 ):
     """Every learner of a file on every problem of it, against the same rounds; ends with a report.
 
-    `race arena` plays the untuned learner against rivals that were tuned by hand, and ends with a table as well; `race
-    requests` does so with decisions that are taken after a request, `race arena-2026` with real data.
+    `race arena` plays the untuned learner against rivals that were tuned for each problem on other seeds, and ends with
+    a table as well; `race requests` does so with decisions that are taken after a request, `race arena-2026` with real
+    data.
     """
     if allow_code and file.suffix.lower() != ".toml":
         raise LabError("--allow-code is for TOML files; leave it out")

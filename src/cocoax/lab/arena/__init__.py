@@ -1,4 +1,4 @@
-"""The arena: a fixed suite of problems, on which an untuned learner meets rivals that were tuned by hand."""
+"""The arena: a fixed suite of problems, on which an untuned learner meets tuned rivals."""
 
 from ...core import lazy
 

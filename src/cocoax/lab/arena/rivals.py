@@ -1,4 +1,4 @@
-"""Methods with all steps tuned by hand: the rivals of untuned learners in the arena.
+"""The rivals of untuned learners in the arena: methods whose steps `benchmarks.tune_arena` tuned on other seeds.
 
 Their numbers are in the units of a problem, so they need tuning. At another horizon than the one of the tuning, steps
 change as the theorems say.

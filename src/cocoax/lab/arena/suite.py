@@ -1,4 +1,4 @@
-"""The arena as a study: an untuned learner, the start, and rivals that were tuned by hand."""
+"""The arena as a study: an untuned learner, the start, and rivals that were tuned for each problem."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
