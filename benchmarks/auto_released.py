@@ -9,14 +9,25 @@ the least of all calls and processes. Each version is compiled as its own `play`
 import argparse
 import tempfile
 
-from benchmarks.auto_first import ROOT, VERSION_1, extracted, fresh
-from benchmarks.places import PLACES
+import jax
+import jax.numpy as jnp
 
+import cocoax as cx
+from benchmarks.auto_first import ROOT, VERSION_1, extracted, fresh
+
+PLACES = {  # and with how many rounds a round there is timed
+    "simplex of 10": (lambda: cx.domains.ProbabilitySimplex(10), 2000),
+    "box of 10": (lambda: cx.domains.Box(jnp.zeros(10), jnp.ones(10)), 2000),
+    "simplex of 1,000": (lambda: cx.domains.ProbabilitySimplex(1000), 1000),
+    "box of 1,000": (lambda: cx.domains.Box(jnp.zeros(1000), jnp.ones(1000)), 1000),
+    "nuclear ball, 50 x 50": (lambda: cx.domains.NuclearNormBall((50, 50), 10.0), 200),
+    "nuclear ball, 1000 x 1000": (lambda: cx.domains.NuclearNormBall((1000, 1000), 10.0), 256),
+}
 GAMES = """
 import json, time
 import jax
 import cocoax as cx
-from benchmarks.places import drawn
+from benchmarks.auto_released import drawn
 
 spent = {}
 for place in CHOSEN:
@@ -30,6 +41,14 @@ for place in CHOSEN:
     spent[place] = least / len(rounds)
 print(json.dumps(spent))
 """
+
+
+def drawn(place):
+    """A problem, and its rounds; in old versions, too."""
+    make, count = PLACES[place]
+    domain = make()
+    problem = cx.Problem(domain, lambda x, r: 0.5 * jnp.sum((x - r) ** 2), lambda x, r: x.ravel()[0] - 0.2)
+    return problem, jax.random.uniform(jax.random.key(0), (count, *domain.shape))
 
 
 def main():

@@ -13,7 +13,7 @@ import time
 import jax
 
 import cocoax as cx
-from benchmarks.places import PLACES, drawn
+from benchmarks.auto_released import PLACES, drawn
 from cocoax.core.compiling import compiled_game
 
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}

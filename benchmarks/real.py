@@ -5,7 +5,7 @@ python -m benchmarks.real [portfolios] [telecom] [charging] [classification] [tr
 
 All tables without a name. A cell has what is earned or paid, and in brackets what is used of each limit. "Best fixed"
 keeps the limits, is chosen afterwards, and is certified by `hindsight`: no fixed decision does better than what stands
-after it. `ratings`, `log_like` and `hints` beside this file print the other figures of docs/models.md.
+after it. `ratings` and `log_like` beside this file print the other figures of docs/models.md.
 """
 
 import argparse

@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -165,16 +164,6 @@ def test_the_arena_is_tuned(tmp_path, monkeypatch, capsys, module):
 
 
 @pytest.mark.slow
-def test_the_papers_experiment_is_timed_by_workers_and_instances(capsys, module):
-    module("benchmarks.cluster").reproduce([1, 2], [1, 2], ["--learners=play the start", "--horizons=10,20"])
-    table = capsys.readouterr().out.splitlines()[2:]
-    assert table[:2] == ["| instances | 1 | 2 |", "| --- | --- | --- |"]
-    time = r"\d+:\d\d \(\d+ s\)"
-    for instances, row in zip((1, 2), table[2:], strict=True):
-        assert re.fullmatch(rf"\| {instances} \| {time} \| {time} \|", row)
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("benchopt") is None, reason='pip install "cocoax[benchopt]"')
 def test_benchopt_runs_our_learners_on_our_series(tmp_path):
     """Its score is that of a game."""
@@ -194,27 +183,6 @@ def test_benchopt_runs_our_learners_on_our_series(tmp_path):
     game = cx.play(one.problem, cx.learners.Stay(), rounds, key=jax.random.key(0))
     expected = game.score(cx.hindsight(one.problem, rounds, tol=1e-4, progress=False))[-1]
     np.testing.assert_allclose(scores["untuned[learner=Stay]"], expected, rtol=1e-3)  # float32 there
-
-
-@pytest.mark.slow
-def test_variants_of_auto_are_compared_with_it(module, monkeypatch):
-    variants = module("benchmarks.auto_variants")
-    monkeypatch.setattr(variants, "HORIZONS", (5, 30))
-    chosen = [name for name in variants.VARIANTS if name != "Auto"]
-    first, last = (line.split(" | ") for line in variants.rows("two items, from nothing", chosen, range(2)))
-    assert [line[0] for line in (first, last)] == [f"| two items, from nothing, T = {n}" for n in (5, 30)]
-    assert len(first) == len(last) == 2 + len(chosen)
-    assert last[2 + chosen.index("start")].startswith("9 (")  # 0.3 of an item is not bought, 30 times
-
-
-@pytest.mark.slow
-def test_a_cold_comparator_is_the_one_of_this_process_within_its_time(module):
-    comparators, case = module("benchmarks.sections.comparators"), "l1 logistic"
-    (row,) = comparators.cold(case)
-    best = comparators.call(*comparators.CASES[case](), 1e-4)
-    assert 0 < row["median"] <= row["target"]["bound"]
-    value = float(row["note"].rpartition(" ")[2])
-    assert float(best.lower_bound) <= value <= float(best.value) * (1 + 1e-4)
 
 
 @pytest.mark.slow

@@ -7,15 +7,11 @@
 * Birkhoff(40): 20 rounds, the distance to a matrix or a least-squares fit; and l1 logistic regression with 500 features
   and 2,000 rounds; both to 1e-4, against CVXPY with Clarabel.
 
-Seconds are CPU seconds of all threads, since the machine is shared. JAX's programs are compiled before, but for the
-lines with `seconds=5`: each of these is the first call of a fresh process without compiled programs, whose clock counts
-CPU seconds too (`python -m benchmarks.cold`). Gaps are relative, and proven.
+Seconds are CPU seconds of all threads, since the machine is shared. JAX's programs are compiled before. Gaps are
+relative, and proven.
 """
 
 import importlib.util
-import json
-import subprocess
-import sys
 import time
 import warnings
 
@@ -25,8 +21,6 @@ import numpy as np
 
 import cocoax as cx
 from benchmarks.timing import in_turn, row
-
-LIMIT = 5.0  # seconds
 
 
 def traffic():
@@ -102,26 +96,10 @@ def classification(features, count):
     return problem, {"row": rows, "label": label}, solve
 
 
-CASES = {
-    "Birkhoff, distance": lambda: assignment(40, False)[:2],
-    "Birkhoff, fit": lambda: assignment(40, True)[:2],
-    "l1 logistic": lambda: classification(500, 2000)[:2],
-    "Sioux Falls, float32": traffic,
-    "Sioux Falls, float64": traffic,
-    "ratings, 943 x 1682": ratings,
-    "ratings, 1 budget": lambda: ratings(budgets=1),
-    "ratings, 5 budgets": lambda: ratings(budgets=5),
-}
-
-
-def call(problem, rounds, tol, seconds=None):
+def call(problem, rounds, tol):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return cx.hindsight(problem, rounds, tol=tol, seconds=seconds, progress=False)
-
-
-def told(value, lower):
-    return f"gap {(value - lower) / abs(value):.1e}, value {value:,.3f}"
+        return cx.hindsight(problem, rounds, tol=tol, progress=False)
 
 
 def to(case, problem, rounds, tol, limit):
@@ -130,15 +108,9 @@ def to(case, problem, rounds, tol, limit):
     began = time.process_time()
     best = call(problem, rounds, tol)
     took = time.process_time() - began
-    note = told(float(best.value), float(best.lower_bound))
+    value = float(best.value)
+    note = f"gap {(value - float(best.lower_bound)) / abs(value):.1e}, value {value:,.3f}"
     return [row(case, f"to {tol:.0e}", [took], target=("<=", limit), note=note)]
-
-
-def cold(case):
-    command = [sys.executable, "-m", "benchmarks.cold", case]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    note = told(found["value"], found["lower"])
-    return [row(case, f"`seconds={LIMIT:.0f}`", [found["seconds"]], target=("<=", 6.0), note=note)]
 
 
 def compared(case, problem, rounds, solve):
@@ -169,8 +141,6 @@ def measure(device, quick):
             problem, rounds = traffic()
             for tol, limit in ((1e-4, 30.0), (1e-5, 120.0)):
                 rows += to(f"Sioux Falls, {kind}", problem, rounds, tol, limit)
-    for case in ("ratings, 943 x 1682", "ratings, 1 budget", "ratings, 5 budgets"):
-        problem, rounds = CASES[case]()
-        rows += to(case, problem, rounds, 1e-2, 120.0)
-    rows += [line for case in CASES for line in cold(case)]
-    return sorted(rows, key=lambda line: list(CASES).index(line["case"]))
+    for case, budgets in (("ratings, 943 x 1682", 0), ("ratings, 1 budget", 1), ("ratings, 5 budgets", 5)):
+        rows += to(case, *ratings(budgets=budgets), 1e-2, 120.0)
+    return rows

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import cocoax as cx
-from benchmarks.auto_round import OBSERVED, RADIUS, constraint, loss, projected, projected_by_lapack, shrunk, stepped
 from benchmarks.timing import copying, cores, in_turn, ratios, row, skipped, with_blas_threads
+from cocoax.domains.vectors.balls import onto_l1_ball
 
 SIZES = {"cpu": (10, 20, 50, 100, 200, 500, 1000, 2000, 4000), "gpu": (50, 200, 1000, 2000, 4000, 8000, 16_000)}
 QUICK = (10,)
@@ -32,12 +32,20 @@ LARGEST = {  # larger ones take too long, or too much memory
 BUDGET = {"cpu": 2.0, "gpu": 1.0}  # seconds for each way
 COPIED = {"cpu": 256 << 20, "gpu": 4 << 30}
 DATA = 256 << 20  # bytes of different rounds, where two of them are less
-HORIZON = 1000
+HORIZON, OBSERVED, RADIUS = 1000, 0.04, 5.0
 LEARNERS = {
     "Auto": cx.learners.Auto(),
     "Algorithm 1, OCG": cx.learners.Blocks(cx.primal.OCG()),
     "Algorithm 2": cx.learners.PDMFW(),
 }
+
+
+def loss(x, r):
+    return 0.5 * jnp.sum(r["mask"] * (x - r["ratings"]) ** 2)
+
+
+def constraint(x, r):
+    return jnp.vdot(r["exposure"], x) - r["budget"]
 
 
 def completion(size):
@@ -118,6 +126,28 @@ class Game:
 
 def _arrays(state):
     return [leaf for leaf in jax.tree.leaves(state) if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
+
+
+@jax.jit
+def stepped(problem, x, r):
+    _, _, pull = problem.linearize(x, r)
+    one = jnp.ones((), x.dtype)
+    return x - 0.2 * pull(one, 0.1 * one[None])
+
+
+@jax.jit
+def projected(problem, x, r):
+    return problem.domain.project(stepped(problem, x, r))
+
+
+@jax.jit
+def shrunk(values):
+    return onto_l1_ball(values, RADIUS)
+
+
+def projected_by_lapack(problem, x, r):
+    left, values, right = np.linalg.svd(np.asarray(stepped(problem, x, r)), full_matrices=False)
+    return (left * np.asarray(shrunk(values))) @ right
 
 
 def by_cvxpy(problem, x, r):

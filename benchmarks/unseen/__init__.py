@@ -1,4 +1,4 @@
-"""The families of `benchmarks.auto_unseen`, by name."""
+"""Families of problems that Auto was not made with, by name; `python -m benchmarks.unseen` plays them."""
 
 from . import limits, losses, rare, sets, trades
 from .family import FAMILIES

@@ -1,4 +1,4 @@
-"""What a family of `benchmarks.auto_unseen` is: a problem, how its rounds are drawn, how many, and the start."""
+"""What a family is: a problem, how its rounds are drawn, how many, and the start."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,6 +1,6 @@
 """Auto on families of problems that nobody had in mind when it was made, against simple rivals with one tuned step.
 
-python -m benchmarks.auto_unseen [part of a family's name ...] [--first 0]
+python -m benchmarks.unseen [part of a family's name ...] [--first 0]
 
 Each family is played on the seeds 0, 1, 2 (from `--first` on), for 1000 rounds unless it says otherwise. A score is
 regret against `cx.hindsight` plus the violation at its price; scores are means. The rivals are projected gradient
@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import cocoax as cx
-from benchmarks.unseen import FAMILIES
+
+from . import FAMILIES
 
 SCALES = 10.0 ** np.arange(-3, 2.1, 0.5)
 KINDS = {  # powers of T and t in the step; whether it is AdaGrad, exponentiated
