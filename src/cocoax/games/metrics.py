@@ -10,7 +10,7 @@ from ..problem.functions import as_array, call
 from ..problem.names import table_columns
 
 
-def measure(problem, metrics, decision, round):
+def measure(problem, metrics, decision, round) -> Any:
     """The metrics of a round, checked to be numbers whose names are free in `Game.table()`."""
     if metrics is None:
         return None

@@ -26,7 +26,7 @@ class Progress(eqx.Module):
 
 
 @functools.partial(quick_jit, once=True)
-def begin(problem, learner, environment, key, horizon, start):
+def begin(problem, learner, environment, key, horizon, start) -> Any:
     """The state before the first round."""
     check_form(problem, own(learner))
     learner_key, environment_key = jax.random.split(key)
@@ -37,7 +37,7 @@ def begin(problem, learner, environment, key, horizon, start):
     return Progress(state, environment.init(init_key), emit_key, jnp.zeros((), jnp.int32))
 
 
-def checked_start(problem, start):
+def checked_start(problem, start) -> Any:
     """A first decision to begin from, if one is given."""
     if start is None:
         return None
@@ -55,7 +55,7 @@ def checked_start(problem, start):
     return start
 
 
-def checked_state(problem, learner, environment, state):
+def checked_state(problem, learner, environment, state) -> Any:
     """A state to go on from, of the form that this learner's states have on this problem."""
     if environment is not None and not isinstance(state, Progress):
         raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")

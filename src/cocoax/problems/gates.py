@@ -1,6 +1,7 @@
 """The same instance, with feedback that is rare, or with constraints that cannot be met for a while."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,10 +21,10 @@ class Wrapped(Environment):
     environment: Environment
     extra: Callable
 
-    def init(self, key):
+    def init(self, key) -> Any:
         return jnp.zeros((), jnp.int32), self.environment.init(key)
 
-    def emit(self, state, decision, key):
+    def emit(self, state, decision, key) -> tuple[Any, Any]:
         t, inner = state
         inner, revealed = self.environment.emit(inner, decision, key)
         return (t + 1, inner), {"revealed": revealed, **self.extra(t, key)}

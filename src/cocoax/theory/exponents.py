@@ -14,7 +14,7 @@ class Rates(NamedTuple):
     beta_max: Any
 
 
-def check_beta(beta, beta_max):
+def check_beta(beta, beta_max) -> None:
     if not 0 <= beta <= beta_max + 1e-12:
         raise ValueError(f"beta must lie in [0, {beta_max}], got {beta}")
 
@@ -60,7 +60,7 @@ class Exponent(NamedTuple):
     constant: Fraction
     slope: Fraction = Fraction(0)
 
-    def at(self, beta=0):
+    def at(self, beta=0) -> Any:
         return self.constant + self.slope * beta
 
 

@@ -27,10 +27,10 @@ class Recording(Environment):
         """How many rounds were recorded."""
         return len(jax.tree.leaves(self.table)[0])
 
-    def init(self, key):
+    def init(self, key) -> Any:
         return jnp.zeros((), jnp.int32)
 
-    def emit(self, state, decision, key):
+    def emit(self, state, decision, key) -> tuple[Any, Any]:
         return state + 1, jax.tree.map(lambda column: column[state % self.length], self.table)
 
 
