@@ -1,6 +1,7 @@
 """Builds the site; any fault is told, and ends the build."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,9 @@ import yaml
 from . import ROOT, SITE, STAGE, gallery, pages, reference, tutorials
 
 FOLDER = STAGE / "pages"
+FETCHED = re.compile(
+    r'<(?:img|script|iframe|source|video)\b[^>]*\bsrc="(?:https?:)?//|<link\b[^>]*stylesheet[^>]*"(?:https?:)?//'
+)
 
 
 def stage() -> None:
@@ -60,6 +64,9 @@ def main() -> None:
     if zensical.returncode:
         sys.exit("Zensical found faults; they stand above")
     (STAGE / "site" / "404.html").unlink(missing_ok=True)  # for servers: its links do not work from a file
+    online = [page.name for page in (STAGE / "site").rglob("*.html") if FETCHED.search(page.read_text("utf-8"))]
+    if online:
+        sys.exit(f"these pages fetch something from a network: {', '.join(online)}")
     shutil.rmtree(SITE, ignore_errors=True)
     shutil.move(STAGE / "site", SITE)
     print(f"wrote {SITE / 'index.html'} in {time.monotonic() - began:.0f} s")

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: a ticket counts once however often it is sent; certificates, alarms and limits."""
+"""Sessions over HTTP: a ticket counts once however often it is sent; certificates and alarms."""
 
 import asyncio
 
@@ -11,8 +11,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import cocoax as cx
 from cocoax.errors import SessionError
-from cocoax.service.errors import Refused
-from cocoax.service.rate import RateLimit
 from cocoax.service.run import load
 from cocoax.service.sessions import Sessions
 
@@ -96,65 +94,6 @@ def test_fleets_take_no_tickets_and_certify_if_asked():
 
     with tools.fleet(certify=True) as it:
         tools.asked(play, it)
-
-
-def test_a_client_that_asks_too_often_waits():
-    async def play(client):
-        answers = await asyncio.gather(*(client.get("/summary") for _ in range(30)))
-        statuses = [answer.status_code for answer in answers]
-        assert 20 <= statuses.count(200) <= 25 and statuses.count(429) == 30 - statuses.count(200)
-        late = next(answer for answer in answers if answer.status_code == 429)
-        assert "too often" in late.json()["error"] and late.headers["retry-after"] == "1"
-        assert (await client.get("/health")).status_code == 200
-
-    tools.asked(play, rate=10.0)
-
-
-def test_a_client_is_not_another_one_because_it_writes_its_header_otherwise():
-    async def play(client):
-        token = tools.TOKENS["read"]
-        for number in range(6):
-            header = {"authorization": ("bearer", "Bearer", "BEARER")[number % 3] + " " * (1 + number) + token}
-            answer = await client.http.get("/summary", headers=header)
-            assert answer.status_code == (200 if number < 2 else 429)
-
-    async def without_tokens(client):
-        answers = [await client.http.get("/summary", headers={"authorization": f"Bearer {i}"}) for i in range(4)]
-        assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
-
-    tools.asked(play, tokens=tools.TOKENS, rate=1.0)
-    tools.asked(without_tokens, rate=1.0)
-
-
-def test_less_than_one_request_a_second_can_be_allowed():
-    async def play(client):
-        assert (await client.get("/summary")).status_code == 200
-        assert (await client.get("/summary")).status_code == 429
-
-    tools.asked(play, rate=0.01)
-
-
-def test_wrong_tokens_are_slowed_down_and_right_ones_are_not():
-    async def play(client):
-        header = {"authorization": "Bearer " + "x" * 20}
-        wrong = [(await client.http.get("/summary", headers=header)).status_code for _ in range(230)]
-        assert wrong[:200] == [401] * 200 and 429 in wrong[200:]
-        header = {"authorization": f"Bearer {tools.TOKENS['read']}"}
-        assert (await client.http.get("/summary", headers=header)).status_code == 200
-
-    tools.asked(play, tokens=tools.TOKENS)
-
-
-def test_a_bucket_fills_with_time():
-    now = 0.0
-    rate = RateLimit(2, 4, clock=lambda: now)
-    for second, allowed in ((0.0, 4), (1.0, 2), (1.5, 1), (100.0, 4)):
-        now = second
-        for _ in range(allowed):
-            rate.check("me", "no")
-        with pytest.raises(Refused):
-            rate.check("me", "no")
-    rate.check("somebody else", "no")
 
 
 def test_a_file_may_define_sessions(tmp_path):

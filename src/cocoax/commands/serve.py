@@ -22,9 +22,6 @@ def serve(
     campaigns: Annotated[
         int, typer.Option(min=1, help="Campaigns of a fleet that may be open; more are refused with 409.")
     ] = 250_000,
-    rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Requests a second of one client; more are refused with 429.")
-    ] = None,
     log_all: Annotated[bool, typer.Option("--log-all", help="Log every request, not only refused ones.")] = False,
 ):
     """A fleet, or sessions, as an HTTP service, until SIGTERM or Ctrl-C."""
@@ -32,6 +29,5 @@ def serve(
         from ..service import access, run
     except ModuleNotFoundError as missing:
         raise SessionError(f'{missing.name} is missing; a service needs it: pip install "cocoax[serve]"') from None
-    limits = {"largest_body": body, "longest_queue": queue, "most_campaigns": campaigns}
-    limits |= {"rate": rate, "log_all": log_all}
+    limits = {"largest_body": body, "longest_queue": queue, "most_campaigns": campaigns, "log_all": log_all}
     run.serve(file, host, port, access.tokens_from(tokens), **limits)

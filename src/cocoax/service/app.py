@@ -34,8 +34,6 @@ def service(
     largest_body: int = 1 << 20,
     longest_queue: int = 4096,
     most_campaigns: int = 250_000,
-    seconds: float = 10.0,
-    rate: float | None = None,
     log_all: bool = False,
 ) -> Gate:
     """The ASGI application that serves a fleet, or sessions, and closes them when it stops."""
@@ -58,12 +56,12 @@ def service(
         app.add_exception_handler(kind, _refusal)
     _describe_calls(app)
     _add_views(app, fleet, batcher, metrics)
-    limits = {"largest_body": largest_body, "seconds": seconds, "rate": rate, "log_all": log_all}
 
     async def call(kind: str, body: bytes) -> Response:
         return _json(await batcher.answer(parsed(kind, body, fleet)))
 
-    return Gate(app, {f"/{kind}": partial(call, kind) for kind in FORMS}, tokens or Tokens(), metrics, **limits)
+    calls = {f"/{kind}": partial(call, kind) for kind in FORMS}
+    return Gate(app, calls, tokens or Tokens(), metrics, largest_body=largest_body, log_all=log_all)
 
 
 def _refusal(request: Request, error: Exception) -> Response:

@@ -8,7 +8,6 @@ from ..errors import CocoaxError, ConflictError, StorageError
 # of answers; what is left of a body that was not read must not be taken for a new request
 EXTRA_HEADERS = {
     401: {"www-authenticate": "Bearer"},
-    408: {"connection": "close"},
     413: {"connection": "close"},
     429: {"retry-after": "1"},
     503: {"retry-after": "5"},

@@ -1,4 +1,4 @@
-"""What every request passes first: tokens, size and time limits, and one sentence for every error."""
+"""What every request passes first: tokens, a limit on its size, and one sentence for every error."""
 
 import asyncio
 import logging
@@ -8,13 +8,11 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from .access import PUBLIC, Tokens, check_host, role_of
+from .access import Tokens, check_host, role_of
 from .errors import EXTRA_HEADERS, Refused, refused
 from .metrics import Metrics
-from .rate import RateLimit
 
 _log = logging.getLogger("cocoax.service")
-_GUESSES = 20  # wrong tokens a second that one address may try
 
 
 class Gate:
@@ -28,14 +26,10 @@ class Gate:
         metrics: Metrics,
         *,
         largest_body: int,
-        seconds: float,
-        rate: float | None,
         log_all: bool,
     ):
         self.app, self._calls, self._tokens, self._metrics = app, calls, tokens, metrics
-        self._largest, self._seconds, self._log_all = largest_body, seconds, log_all
-        self._rate = None if rate is None else RateLimit(rate, max(1, 2 * rate))
-        self._guesses = RateLimit(_GUESSES, 10 * _GUESSES)
+        self._largest, self._log_all = largest_body, log_all
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -54,7 +48,7 @@ class Gate:
             headers = dict(scope["headers"])
             if not self._tokens:
                 check_host(headers.get(b"host"))
-            self._check_client(scope, headers.get(b"authorization"))
+            self._tokens.check(role_of(scope["method"], path), headers.get(b"authorization"))
             body = b"" if scope["method"] in ("GET", "HEAD") else await self._body(headers, receive)
             if scope["method"] == "POST" and path in self._calls:
                 await (await self._calls[path](body))(scope, receive, noted)
@@ -77,38 +71,23 @@ class Gate:
                 fields["error"] = scope["error"]
             _log.info("request", extra={"fields": fields})
 
-    def _check_client(self, scope, authorization: bytes | None):
-        address = (scope.get("client") or ("",))[0]
-        try:
-            token = self._tokens.check(role_of(scope["method"], scope["path"]), authorization)
-        except Refused as refusal:
-            if refusal.status == 401:
-                self._guesses.check(address, "too many wrong tokens; ask again later")
-            raise
-        if self._rate is not None and scope["path"] not in PUBLIC:
-            self._rate.check((address, token), "this client asks too often; ask again later")
-
     async def _body(self, headers, receive) -> bytes:
-        """The whole body, if it is JSON of a fair size that comes in time."""
+        """The whole body, if it is JSON of a fair size."""
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             raise Refused(415, "give the header Content-Type: application/json")  # no form of a web page can
         said = headers.get(b"content-length", b"0")
         if not said.isdigit() or int(said) > self._largest:
             raise Refused(413, f"a body may have {self._largest} bytes; give the campaigns in parts")
         body = bytearray()
-        try:
-            async with asyncio.timeout(self._seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Refused(400, "the client went away")
-                    body += message.get("body", b"")
-                    if len(body) > self._largest:
-                        raise Refused(413, f"a body may have {self._largest} bytes; give the campaigns in parts")
-                    if not message.get("more_body"):
-                        return bytes(body)
-        except TimeoutError:
-            raise Refused(408, f"the body did not come within {self._seconds:g} seconds") from None
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(400, "the client went away")
+            body += message.get("body", b"")
+            if len(body) > self._largest:
+                raise Refused(413, f"a body may have {self._largest} bytes; give the campaigns in parts")
+            if not message.get("more_body"):
+                return bytes(body)
 
 
 def _replayed(body: bytes):

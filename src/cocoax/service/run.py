@@ -2,22 +2,31 @@
 
 import json
 import logging
+import re
 import socket
 import time
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.scripts import names_in
 from ..errors import SessionError
 from ..sessions.fleet import Fleet
 from .access import Tokens, is_loopback
 from .app import service
-from .connections import Protocol
 from .sessions import Sessions
 
 _IDLE, _STOPPING = 30, 20  # seconds: kept connections, answers that wait when it stops
+_UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)  # no line of a JSON body begins like this
+
+
+class _Protocol(HttpToolsProtocol):
+    """Ignores offers of other protocols (Java's own client offers HTTP/2): the parser would take the body for them."""
+
+    def data_received(self, data):
+        super().data_received(_UPGRADE.sub(b"\r\nIgnored:", data))
 
 
 def serve(file: Path, host: str, port: int, tokens: Tokens, **limits: Any):
@@ -60,7 +69,7 @@ def _listening(host, port) -> socket.socket:
 def _config(app) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Protocol,
+        http=_Protocol,
         ws="none",
         log_config=None,
         access_log=False,
