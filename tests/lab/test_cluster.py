@@ -207,31 +207,15 @@ def test_the_command_line_finds_a_scheduler(client, tmp_path, monkeypatch, capsy
     assert status == 2 and 'pip install "cocoax[cluster]"' in said.err
 
 
-class Job:
-    """As submitit's: nobody is called when it is done."""
-
-    def __init__(self, function, arguments):
-        self.function, self.arguments, self.asked = function, arguments, 0
-
-    def done(self):
-        self.asked += 1
-        return self.asked > 1
-
-    def result(self):
-        return self.function(*self.arguments)
-
-    def cancel(self):
-        pass
-
-
-class Queue:
-    """An executor whose jobs fail as often as is said."""
+class Threads(concurrent.futures.ThreadPoolExecutor):
+    """An executor whose tasks fail as often as is said."""
 
     def __init__(self, failures=0, damage=0):
+        super().__init__(2)
         self.failures, self.damage = failures, damage
 
     def submit(self, function, *arguments):
-        return Job(functools.partial(self.run, function), arguments)
+        return super().submit(self.run, function, *arguments)
 
     def run(self, function, *arguments):
         answer = function(*arguments)
@@ -244,11 +228,9 @@ class Queue:
         return answer
 
 
-def test_any_executor_will_do(alone, tmp_path):
-    study = small(tmp_path).run(quiet=True, executor=Queue(failures=2, damage=2))
-    assert study.table().equals(alone.table())
-    with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        assert small().run(quiet=True, executor=threads).table().equals(alone.table())
+def test_an_executor_plays_what_one_process_does(alone, tmp_path):
+    with Threads(failures=2, damage=2) as threads:
+        assert small(tmp_path).run(quiet=True, executor=threads).table().equals(alone.table())
 
 
 def test_an_executor_that_forks_is_refused(tmp_path):
@@ -257,7 +239,7 @@ def test_an_executor_that_forks_is_refused(tmp_path):
         small(tmp_path).run(quiet=True, executor=processes)
 
 
-class Closing(Queue):
+class Closing(Threads):
     """Takes so many tasks, and then no more, as one whose process died."""
 
     def __init__(self, tasks):
@@ -284,17 +266,19 @@ class Locked:
 
 def test_an_executor_that_always_fails_is_said_in_one_sentence(tmp_path):
     with pytest.raises(cx.LabError, match="T = 20: RuntimeError: node failure; what was finished is kept"):
-        small(tmp_path).run(quiet=True, executor=Queue(failures=1000))
+        small(tmp_path).run(quiet=True, executor=Threads(failures=1000))
     with pytest.raises(cx.LabError, match="takes no more tasks: RuntimeError: shut down; what was finished is kept"):
         small(tmp_path).run(quiet=True, executor=Closing(3))
     with pytest.raises(cx.LabError, match="cannot work for cocoax: RuntimeError: shut down"):
         small(tmp_path).run(quiet=True, executor=Closing(0))
-    with pytest.raises(cx.LabError, match="executor must have a method submit"):
+    with pytest.raises(cx.LabError, match="executor must be one of"):
         small().run(quiet=True, executor=3)
+    with pytest.raises(cx.LabError, match="client must be that of a Dask cluster, got 4"):
+        small().run(quiet=True, client=4)
     with pytest.raises(cx.LabError, match="not both"):
         small().run(quiet=True, executor=3, client=4)
     with pytest.raises(cx.LabError, match="cannot be sent to another process"):
-        small(problems={"a": Locked()}).run(quiet=True, executor=Queue())
+        small(problems={"a": Locked()}).run(quiet=True, executor=Threads())
 
 
 def test_beside_gpus_half_of_the_workers_hold_a_device_each(tmp_path, monkeypatch):

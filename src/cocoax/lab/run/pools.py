@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, in any executor, or on the workers of a Dask client."""
+"""Where tasks run: in this process, in an executor of concurrent.futures, or on the workers of a Dask client."""
 
 import concurrent.futures
 import contextlib
@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeVar
 
+from ...core import check
 from ...errors import LabError
 from ...learners.base import AbstractLearner
 from ..arguments import error_text
@@ -17,7 +18,6 @@ from . import workbench
 from .workbench import Workbench
 
 _LOOK = 2.0  # seconds between two looks at which workers are there
-_POLL = 0.1  # seconds between two looks at futures that tell nobody when they are done
 _Task = TypeVar("_Task")
 
 
@@ -27,7 +27,10 @@ def pool_of(client: Any = None, executor: Any = None) -> "Here":
         raise LabError("give client= or executor=, not both")
     if client is not None:
         return Dask(client)
-    return Here() if executor is None else Executor(executor)
+    if executor is None:
+        return Here()
+    needed = "executor must be one of concurrent.futures"
+    return Executor(check.instance(executor, concurrent.futures.Executor, LabError, needed))
 
 
 def completed(
@@ -47,17 +50,12 @@ def completed(
             while len(running) < pool.room and (task := take()) is not None:
                 future = submit(task)
                 running[future] = task
-                if hasattr(future, "add_done_callback"):
-                    future.add_done_callback(done.put)
+                future.add_done_callback(done.put)
             if not running:
                 return
-            silent = [future for future in running if not hasattr(future, "add_done_callback")]  # as submitit's
             with contextlib.suppress(queue.Empty):
-                future = done.get(timeout=_POLL if silent else _LOOK)
+                future = done.get(timeout=_LOOK)
                 yield running.pop(future), future
-            for future in silent:
-                if future.done():
-                    yield running.pop(future), future
             if time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
                 for name in pool.gone():
@@ -104,13 +102,11 @@ class Here:
 
 
 class Executor(Here):
-    """Anything with `submit`, such as the executors of concurrent.futures, submitit and executorlib."""
+    """An executor of concurrent.futures."""
 
     room, split = 256, 5
 
     def __init__(self, executor: Any):
-        if not callable(getattr(executor, "submit", None)):
-            raise LabError(f"executor must have a method submit, got {executor!r:.80}")
         context = getattr(executor, "_mp_context", None)  # of a ProcessPoolExecutor
         if context is not None and context.get_start_method() == "fork":
             raise LabError(
@@ -165,6 +161,8 @@ class Dask(Executor):
     room = 1000
 
     def __init__(self, client: Any):
+        if not hasattr(client, "submit"):
+            raise LabError(f"client must be that of a Dask cluster, got {client!r:.80}")
         super().__init__(client)
         self._client, self._names = client, {}
         self._players: list[str] = []  # addresses
