@@ -5,7 +5,8 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jaxtyping import PRNGKeyArray
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..comparators.comparator import Comparator
 from ..problem.environment import Environment
@@ -44,3 +45,17 @@ class Instance(eqx.Module):
         if self.problem.has_policies:
             return hindsight(self.problem, rounds, policy=True, **options)
         return hindsight(self.problem, rounds, expected_constraint=self.expected_constraint, **options)
+
+
+class ExpectedLimit(eqx.Module):
+    """E g(x), where a round's use is linear and its mean is known."""
+
+    use: Float[Array, "*shape"]
+    limit: Float[Array, ""]
+
+    def __call__(self, x) -> Float[Array, ""]:
+        return jnp.vdot(self.use, x) - self.limit
+
+
+def used_beyond_budget(x, r) -> Float[Array, ""]:
+    return jnp.vdot(r["use"], x) - r["budget"]

@@ -15,7 +15,7 @@ from ..domains import ProbabilitySimplex
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem
-from .base import Instance
+from .base import Instance, used_beyond_budget
 
 
 def _entropy(x, r):
@@ -24,10 +24,6 @@ def _entropy(x, r):
 
 def _log_loss(x, r):
     return -jnp.log(x[r["symbol"]])
-
-
-def _constraint(x, r):
-    return jnp.vdot(r["use"], x) - r["budget"]
 
 
 class _Rounds(eqx.Module):
@@ -99,6 +95,6 @@ def poles(key: PRNGKeyArray, *, n: int = 10, loss: Literal["entropy", "log"] = "
     share = likely / likely.max()
     use = 0.25 + 0.5 * (1 - share if loss == "entropy" else share)
     budget = (use.min() + jnp.vdot(use, likely)) / 2
-    problem = Problem(ProbabilitySimplex(n), _entropy if loss == "entropy" else _log_loss, _constraint)
+    problem = Problem(ProbabilitySimplex(n), _entropy if loss == "entropy" else _log_loss, used_beyond_budget)
     kind = _Entropic if loss == "entropy" else Instance
     return kind(problem, Sampler(_Rounds(likely, use, budget)), None, None)

@@ -15,7 +15,7 @@ from ..domains import Box
 from ..errors import ProblemError
 from ..problem.environment import Environment
 from ..problem.problem import Problem, Regularity
-from .base import Instance
+from .base import ExpectedLimit, Instance
 
 
 def _loss(x, r):
@@ -79,14 +79,6 @@ class _FromNothing(Box):
 
     def inradius(self):
         return jnp.zeros((), self.lower.dtype)
-
-
-class _Expected(eqx.Module):
-    price: Float[Array, " n"]
-    budget: Float[Array, ""]
-
-    def __call__(self, x):
-        return jnp.vdot(self.price, x) - self.budget
 
 
 @with_facts(ProblemFacts("a box", "budgeted buying; prices may double, change with the season or span decades"))
@@ -157,4 +149,4 @@ def pacing(
         return Instance(problem, _Dearer(offers, _Doubled(jnp.asarray(doubles_at, jnp.int32))), None, None)
     if season is not None:
         return Instance(problem, _Dearer(offers, _Season(jnp.asarray(season, float))), None, None)
-    return Instance(problem, offers, None, _Expected(price, spend))
+    return Instance(problem, offers, None, ExpectedLimit(price, spend))

@@ -15,7 +15,7 @@ from ..domains import NuclearNormBall
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem, Regularity
-from .base import Instance
+from .base import ExpectedLimit, Instance
 
 
 def _loss(x, r):
@@ -56,14 +56,6 @@ class _Rounds(eqx.Module):
         exposure = self.drift + self.noise * jax.random.uniform(exposure_key, self.truth.shape, self.truth.dtype, -1, 1)
         ratings = self.truth.reshape(-1)[entries]
         return {"entries": entries, "ratings": ratings, "exposure": exposure, "budget": self.budget}
-
-
-class _Expected(eqx.Module):
-    drift: Float[Array, "rows cols"]
-    budget: Float[Array, ""]
-
-    def __call__(self, x):
-        return jnp.vdot(self.drift, x) - self.budget
 
 
 @with_facts(ProblemFacts("a nuclear-norm ball", "the paper's experiment; binding=True where the constraint matters"))
@@ -119,7 +111,7 @@ def matrix_completion(
     )
     truth, drift, noise, budget = map(tree.as_floats, (truth, drift, 0.5 if binding else 1.0, budget))
     sampler = Sampler(_Rounds(truth, drift, noise, budget, observed))
-    return Instance(problem, sampler, None if binding else truth, _Expected(drift, budget))
+    return Instance(problem, sampler, None if binding else truth, ExpectedLimit(drift, budget))
 
 
 @functools.partial(quick_jit, once=True, static_argnums=(1, 2, 3))

@@ -13,7 +13,8 @@ from ..domains import Box, L1Ball, ProbabilitySimplex
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem
-from .base import Instance
+from .base import Instance, used_beyond_budget
+from .regression import squared_error
 
 
 class _Curved(eqx.Module):
@@ -21,14 +22,6 @@ class _Curved(eqx.Module):
 
     def __call__(self, x, r):
         return 0.5 * jnp.sum(self.curvature.astype(x.dtype) * (x - r["target"]) ** 2)
-
-
-def _squared(x, r):
-    return 0.5 * (jnp.vdot(r["features"], x) - r["answer"]) ** 2
-
-
-def _constraint(x, r):
-    return jnp.vdot(r["use"], x) - r["budget"]
 
 
 class _Targets(eqx.Module):
@@ -97,7 +90,7 @@ def ill_conditioned(
     best = _weighted_projection(mean, curvature)
     use = jax.random.uniform(use_key, (n,), minval=0.25, maxval=0.75).at[jnp.argmin(best)].set(0.25)
     budget = (jnp.vdot(use, best) + 0.25) / 2
-    problem = Problem(ProbabilitySimplex(n), _Curved(curvature), _constraint if constrained else None)
+    problem = Problem(ProbabilitySimplex(n), _Curved(curvature), used_beyond_budget if constrained else None)
     return Instance(problem, Sampler(_Targets(mean, noise / jnp.sqrt(curvature), use, budget)), None, None)
 
 
@@ -130,7 +123,7 @@ def least_squares(
     truth = raw if ball == "box" else 2 * raw / jnp.abs(raw).sum()
     use = jnp.sign(truth) / 2
     domain = Box(-jnp.ones(n), jnp.ones(n)) if ball == "box" else L1Ball(n, 1.0)
-    problem = Problem(domain, _squared, _constraint if constrained else None)
+    problem = Problem(domain, squared_error, used_beyond_budget if constrained else None)
     examples = _Examples(truth, jnp.asarray(correlation, float), use, jnp.vdot(use, truth) / 4)
     return Instance(problem, Sampler(examples), None, None)
 

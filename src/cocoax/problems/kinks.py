@@ -10,7 +10,7 @@ from ..domains import Box, L2Ball
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem
-from .base import Instance
+from .base import Instance, used_beyond_budget
 
 
 class _Stock(eqx.Module):
@@ -26,10 +26,6 @@ class _Stock(eqx.Module):
 
 def _hinge(x, r):
     return jnp.maximum(1 - jnp.vdot(r["features"], x), 0)
-
-
-def _constraint(x, r):
-    return jnp.vdot(r["use"], x) - r["budget"]
 
 
 class _Demand(eqx.Module):
@@ -77,7 +73,7 @@ def newsvendor(key: PRNGKeyArray, *, goods: int = 8) -> Instance:
     price = jax.random.uniform(price_key, (goods,), minval=0.2, maxval=1.0)
     missed = jax.random.uniform(missed_key, (goods,), minval=1.0, maxval=3.0)
     left = jax.random.uniform(left_key, (goods,), minval=0.25, maxval=1.0)
-    problem = Problem(Box(jnp.zeros(goods), jnp.ones(goods)), _Stock(missed, left), _constraint)
+    problem = Problem(Box(jnp.zeros(goods), jnp.ones(goods)), _Stock(missed, left), used_beyond_budget)
     return Instance(problem, Sampler(_Demand(demand, price, jnp.vdot(price, demand) / 2)), None, None)
 
 
@@ -96,5 +92,5 @@ def classification(key: PRNGKeyArray, *, n: int = 10, radius: float = 3.0) -> In
     if n < 2:
         raise ProblemError(f"classification needs n >= 2, got {n}")
     raw = jnp.linalg.qr(jax.random.normal(key, (n, 2))).Q.T
-    problem = Problem(L2Ball(n, radius), _hinge, _constraint)
+    problem = Problem(L2Ball(n, radius), _hinge, used_beyond_budget)
     return Instance(problem, Sampler(_Labelled(raw[0], (raw[0] + raw[1]) / 2**0.5)), None, None)

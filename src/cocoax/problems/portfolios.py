@@ -10,7 +10,7 @@ from ..domains import ProbabilitySimplex
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem, Regularity
-from .base import Instance
+from .base import ExpectedLimit, Instance
 
 _SPREAD = 0.3  # of an asset's growth around its mean
 
@@ -33,14 +33,6 @@ class _Market(eqx.Module):
         growth = self.growth + _SPREAD * jax.random.uniform(growth_key, self.growth.shape, minval=-1, maxval=1)
         risk = self.risk * jax.random.uniform(risk_key, self.risk.shape, minval=0.5, maxval=1.5)
         return {"growth": growth, "risk": risk, "limit": self.limit}
-
-
-class _Expected(eqx.Module):
-    risk: Float[Array, " n"]
-    limit: Float[Array, ""]
-
-    def __call__(self, x):
-        return jnp.vdot(self.risk, x) - self.limit
 
 
 @with_facts(ProblemFacts("a probability simplex", "growth of wealth within a limit on risk"))
@@ -75,4 +67,4 @@ def portfolio(key: PRNGKeyArray, *, assets: int = 10) -> Instance:
             Regularity(ratio, ratio**2, 1.0, norm=float("inf")),
         ),
     )
-    return Instance(problem, Sampler(_Market(growth, risk, limit)), None, _Expected(risk, limit))
+    return Instance(problem, Sampler(_Market(growth, risk, limit)), None, ExpectedLimit(risk, limit))

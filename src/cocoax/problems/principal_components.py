@@ -10,7 +10,7 @@ from ..domains import Fantope
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem, Regularity
-from .base import Instance
+from .base import ExpectedLimit, Instance
 
 
 def _loss(x, r):
@@ -29,14 +29,6 @@ class _Samples(eqx.Module):
         noise = 3**0.5 * jax.random.uniform(key, self.roots.shape[:2], minval=-1, maxval=1)  # of variance 1
         sample, other = jnp.einsum("kij,kj->ki", self.roots, noise)
         return {"sample": sample, "other": other, "limit": self.limit}
-
-
-class _Expected(eqx.Module):
-    covariance: Float[Array, "n n"]
-    limit: Float[Array, ""]
-
-    def __call__(self, x):
-        return jnp.vdot(self.covariance, x) - self.limit
 
 
 @with_facts(ProblemFacts("a Fantope", "explained variance, a limit on another one"))
@@ -71,4 +63,4 @@ def online_pca(key: PRNGKeyArray, *, n: int = 16, k: int = 3) -> Instance:
         _constraint,
         regularity=(Regularity(3.0, 0.0, 3.0), Regularity(3.0, 0.0, 3.0, norm=float("inf"))),
     )
-    return Instance(problem, Sampler(_Samples(roots, limit)), None, _Expected(covariance, limit))
+    return Instance(problem, Sampler(_Samples(roots, limit)), None, ExpectedLimit(covariance, limit))

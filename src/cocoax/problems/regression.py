@@ -10,12 +10,12 @@ from ..domains import GroupLassoBall, L1Ball
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem, Regularity
-from .base import Instance
+from .base import ExpectedLimit, Instance
 
 _NOISE = 0.1  # of the answers, at most
 
 
-def _squared(x, r):
+def squared_error(x, r) -> Float[Array, ""]:
     return 0.5 * (jnp.vdot(r["features"], x) - r["answer"]) ** 2
 
 
@@ -38,14 +38,6 @@ class _Examples(eqx.Module):
         answer = jnp.vdot(features, self.truth) + _NOISE * jax.random.uniform(noise_key, minval=-1, maxval=1)
         exposure = self.drift + 0.5 * jax.random.uniform(exposure_key, self.truth.shape, minval=-1, maxval=1)
         return {"features": features, "answer": answer, "exposure": exposure, "limit": self.limit}
-
-
-class _Expected(eqx.Module):
-    drift: Float[Array, " n"]
-    limit: Float[Array, ""]
-
-    def __call__(self, x):
-        return jnp.vdot(self.drift, x) - self.limit
 
 
 @with_facts(ProblemFacts("an l1 ball", "squared or absolute errors, a limit on an exposure"))
@@ -103,11 +95,11 @@ def _instance(domain, truth, reach, absolute):
     smoothness = (None, None) if absolute else (float(n), 1.0)
     problem = Problem(
         domain,
-        _absolute if absolute else _squared,
+        _absolute if absolute else squared_error,
         _constraint,
         regularity=(
             Regularity(error * n**0.5, smoothness[0], 2 * reach),
             Regularity(error, smoothness[1], 2 * reach, norm=float("inf")),
         ),
     )
-    return Instance(problem, Sampler(_Examples(truth, drift, limit)), None, _Expected(drift, limit))
+    return Instance(problem, Sampler(_Examples(truth, drift, limit)), None, ExpectedLimit(drift, limit))

@@ -10,7 +10,7 @@ from ..domains import ShortestPath
 from ..errors import ProblemError
 from ..problem.environment import Sampler
 from ..problem.problem import Problem, Regularity
-from .base import Instance
+from .base import ExpectedLimit, Instance
 
 
 def _loss(x, r):
@@ -35,14 +35,6 @@ class _Traffic(eqx.Module):
     def __call__(self, key):
         time, emission = jax.random.uniform(key, (2, *self.speed.shape), minval=0.5, maxval=1.5)
         return {"time": time / self.speed, "emission": emission * self.speed, "budget": self.budget}
-
-
-class _Expected(eqx.Module):
-    speed: Float[Array, " m"]
-    budget: Float[Array, ""]
-
-    def __call__(self, x):
-        return jnp.vdot(self.speed, x) - self.budget
 
 
 @with_facts(ProblemFacts("paths across a grid", "routing within an emissions budget"))
@@ -77,4 +69,4 @@ def shortest_path(key: PRNGKeyArray, *, side: int = 4, congestion: float = 0.0) 
             Regularity(3.0 * (1 + congestion), 12.0 * congestion, 3.0 * length, norm=float("inf")),
         ),
     )
-    return Instance(problem, Sampler(_Traffic(speed, budget)), None, _Expected(speed, budget))
+    return Instance(problem, Sampler(_Traffic(speed, budget)), None, ExpectedLimit(speed, budget))
