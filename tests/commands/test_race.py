@@ -116,7 +116,7 @@ def test_all_problems_are_built_before_the_first_is_played(folder):
         ("reproduce", "quick learners horizons instances seed out resume quiet workers cluster certify"),
         ("theory", "learners horizons diameter lipschitz smoothness bound dimension beta"),
         ("list", "cite"),
-        ("serve", "host port tokens body queue rate log-all"),
+        ("serve", "host port tokens body queue campaigns log-all"),
     ],
 )
 def test_help_shows_every_option_that_scripts_of_users_have(command, options, monkeypatch):

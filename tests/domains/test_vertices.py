@@ -51,14 +51,3 @@ def test_it_is_the_same_in_one_kernel(name, count):
     with own_program():
         found = one_kernel(lambda own, weights: own.combine(weights))(few, weights[:count])
     close(found, few.combine(weights[:count]))
-
-
-def scatters(backend, count, monkeypatch):
-    vertices = stacked(DOMAINS["one entry"], count)
-    monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    return "scatter" in str(jax.make_jaxpr(vertices.combine)(jnp.ones(count)))
-
-
-def test_on_gpus_few_vertices_are_added_up_without_scatters(monkeypatch):
-    assert not scatters("gpu", 16, monkeypatch) and scatters("gpu", 17, monkeypatch)
-    assert scatters("cpu", 5, monkeypatch)

@@ -1,15 +1,12 @@
 """A study's report says what the stored table says, and works as a page."""
 
-import contextlib
 import inspect
 import itertools
 import json
 import pickle
 import re
-import shutil
 import types
 from html.parser import HTMLParser
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -18,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.stats
+from browser_tools import LOOKS, SCREENSHOTS, browser
 
 import cocoax as cx
 from cocoax.lab import Study
@@ -45,7 +43,6 @@ WRITTEN = [
     cx.learners.PrimalDual(cx.primal.SFTPL(smooth=True), cx.dual.DriftPotential(0.5, 0.25, 2.0)),
     cx.learners.PrimalDual(cx.primal.OFW(0.5, 2.0), cx.dual.Hard(cx.dual.ExponentialPotential(0.25))),
 ]
-SCREENSHOTS = Path(__file__).parents[2] / "out" / "screenshots"
 
 
 def pacing(key):
@@ -583,25 +580,9 @@ def test_plot_draws_single_games_and_batches():
 # --- the page in a browser ---------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def browser():
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        pytest.skip("NO BROWSER: THE REPORT'S PAGE WAS NOT OPENED; install chromium (apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
 def test_page_works_in_a_browser(report, cells, plots):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    looks = {"wide": (1280, 900, "light"), "narrow": (400, 850, "light"), "dark": (1280, 900, "dark")}
     with browser() as chromium:
-        for look, (width, height, scheme) in looks.items():
+        for look, (width, height, scheme) in LOOKS.items():
             page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             said, asked = [], []
             page.on("console", lambda message, said=said: said.append(message.text))

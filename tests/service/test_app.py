@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import service_tools as tools
 from prometheus_client.parser import text_string_to_metric_families
+from service_tools import sentence
 
 import cocoax as cx
 from cocoax.errors import StorageError
@@ -17,13 +18,6 @@ from cocoax.service.metrics import Metrics
 
 JSON = {"content-type": "application/json"}
 NAMES = [f"campaign {i}" for i in range(5)]
-
-
-def sentence(answer, status):
-    assert answer.status_code == status, answer.text
-    assert list(answer.json()) == ["error"] and "\n" not in answer.json()["error"], answer.text
-    assert "Traceback" not in answer.text
-    return answer.json()["error"]
 
 
 def state(it):
@@ -394,14 +388,9 @@ def test_metrics_say_what_the_fleet_says(known):
     async def play(client):
         await client.post("/decide", names=["known", "new"])
         await client.post("/decide", names=[])
-        text = (await client.get("/metrics")).text
-        return {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+        return (await client.get("/metrics")).text
 
-    figures = tools.asked(play, known)
+    figures = tools.figures(tools.asked(play, known))
     summary = known.summary()
     assert figures["cocoax_rounds",] == 1 and figures["cocoax_campaigns",] == 2 and figures["cocoax_queue_length",] == 0
     for name in ("violation", "hard_violation", "mean_multiplier", "largest_multiplier"):

@@ -4,12 +4,7 @@ import asyncio
 
 import numpy as np
 import service_tools as tools
-from prometheus_client.parser import text_string_to_metric_families
-
-
-def sentence(answer, status):
-    assert answer.status_code == status, answer.text
-    return answer.json()["error"]
+from service_tools import figures, sentence
 
 
 def test_tickets_wait_and_count_once():
@@ -74,18 +69,14 @@ def test_budgets_of_campaigns_and_where_they_stand():
 
     with tools.offers(pending=3) as it:
         text = tools.asked(play, it)
-        figures = {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+        told = figures(text)
         whole, spring = it.summary(), it.summary("spring")
         for name in ("budget", "planned", "spent", "reserved"):
-            assert figures[f"cocoax_{name}", "0"] == whole[name][0]
-            value = figures[f"cocoax_campaign_{name}", "0", "spring"]  # labels are sorted
+            assert told[f"cocoax_{name}", "0"] == whole[name][0]
+            value = told[f"cocoax_campaign_{name}", "0", "spring"]  # labels are sorted
             assert value == spring[name][0]
-        assert figures["cocoax_campaign_violation", "spring", "constraint"] == spring["violation"]["constraint"]
-        assert ("cocoax_campaign_spent", "0", "summer") not in figures and figures["cocoax_pending",] == 3
+        assert told["cocoax_campaign_violation", "spring", "constraint"] == spring["violation"]["constraint"]
+        assert ("cocoax_campaign_spent", "0", "summer") not in told and told["cocoax_pending",] == 3
 
 
 def test_errors_are_about_the_round_of_a_campaign_and_not_about_a_batch():

@@ -1,30 +1,14 @@
 """The live page in Chromium: on a desk, on a phone and in the dark, with and without a token."""
 
-import contextlib
 import http.client
 import json
-import shutil
-from pathlib import Path
 
-import pytest
 import service_tools as tools
-from playwright.sync_api import expect, sync_playwright
+from browser_tools import LOOKS, SCREENSHOTS, browser
+from playwright.sync_api import expect
 
-SCREENSHOTS = Path(__file__).parent.parent.parent / "out" / "screenshots"
-LOOKS = {"wide": (1280, 900, "light"), "narrow": (390, 850, "light"), "dark": (1280, 900, "dark")}
 REFUSED = "401"  # Chromium reports the answer that asks for a token
 BAD = "<img src=x onerror=alert(1)>"  # names are users' text
-
-
-@contextlib.contextmanager
-def browser():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("NO BROWSER: THE LIVE PAGE WAS NOT OPENED; install chromium (apt-get install chromium)")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def cells(page):
@@ -40,7 +24,6 @@ def post(port, path, **content):
 
 
 def test_page_shows_campaigns_and_finds_them(tmp_path):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     tokens = tmp_path / "tokens"
     tokens.write_text("\n".join(f"{role} {token}" for role, token in tools.TOKENS.items()))
     names = [*(f"campaign {i}" for i in range(12)), BAD]
@@ -84,7 +67,6 @@ def test_page_shows_campaigns_and_finds_them(tmp_path):
 
 
 def test_page_shows_where_the_budget_of_each_campaign_stands(tmp_path):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     budgets = {"spring": 0.5, "summer": 2.0, "a campaign with a long name, of the whole year": 12345.0, "none": 0.0}
     names, options = list(budgets), {"kind": "offers", "pending": 3}
     with browser() as chromium, tools.process(tmp_path, tmp_path / "fleet", **options) as (_, port):

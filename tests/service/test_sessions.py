@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import service_tools as tools
 import session_tools
-from prometheus_client.parser import text_string_to_metric_families
+from service_tools import figures
 
 import cocoax as cx
 from cocoax.errors import SessionError
@@ -19,11 +19,6 @@ def sessions(folder=None):
     late = session_tools.session(None if folder is None else folder / "late", "DPP", pending=4, certify=True)
     plain = session_tools.session(None if folder is None else folder / "plain", "DPP", certify=True)
     return Sessions({"late": late, "plain": plain})
-
-
-def figures(text):
-    families = text_string_to_metric_families(text)
-    return {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
 
 
 def test_a_ticket_counts_once_and_its_answer_comes_again(tmp_path):

@@ -13,6 +13,7 @@ import httpx
 import jax
 import numpy as np
 import session_tools as tools
+from prometheus_client.parser import text_string_to_metric_families
 
 import cocoax as cx
 from cocoax.service.access import Tokens
@@ -128,6 +129,20 @@ def process(folder, path, *options, kind="fleet", file=FILE, **settings):
         running.kill()
         running.wait()
         running.stdout.close()
+
+
+def sentence(answer, status):
+    """The one sentence of a refusal."""
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()) == ["error"] and "\n" not in answer.json()["error"], answer.text
+    assert "Traceback" not in answer.text
+    return answer.json()["error"]
+
+
+def figures(text):
+    """The samples of /metrics, by name and labels."""
+    families = text_string_to_metric_families(text)
+    return {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
 
 
 def post(connection: http.client.HTTPConnection, path, content):
