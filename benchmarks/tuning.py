@@ -1,6 +1,6 @@
 """Tuning by hand, done by a machine: the best numbers of each rival for each problem, on seeds that are never reported.
 
-Used by `tune_arena`, `tune_arena_2026` and `tune_requests`.
+Used by `tune`.
 """
 
 import functools

@@ -1,6 +1,5 @@
 """`python -m benchmarks` runs in small, and its page says what was measured."""
 
-import argparse
 import importlib
 import importlib.util
 import json
@@ -18,6 +17,7 @@ import polars as pl
 import pytest
 
 import cocoax as cx
+from cocoax.lab import arena
 from cocoax.lab.arena import series
 
 ROOT = Path(__file__).parent.parent
@@ -149,14 +149,15 @@ def test_the_plain_loop_is_algorithm_2_fed_with_the_same_coins(module):
 
 def test_the_arena_is_tuned(tmp_path, monkeypatch, capsys, module):
     """Families that cannot play a problem are left out."""
-    tune_arena = module("benchmarks.tune_arena")
+    tune = module("benchmarks.tune")
     small = {"horizon": 20, "seeds": range(1000, 1002), "screened": 1, "finalists": 1, "thin": 5}
     names, family = ["curvatures 1, 10, 100", "two items, from nothing"], "exponentiated gradient"
-    monkeypatch.setattr(tune_arena, "FAMILIES", {family: tune_arena.FAMILIES[family]})
-    monkeypatch.setattr(tune_arena, "COARSE", dict.fromkeys(names, small))
-    out = tmp_path / "tuned.json"
-    tune_arena.main(argparse.Namespace(problems=names, workers=None, cluster=None, out=out))
-    found = json.loads(out.read_text())["problems"]
+    monkeypatch.setattr(tune, "FAMILIES", {family: tune.FAMILIES[family]})
+    monkeypatch.setattr(tune, "COARSE", dict.fromkeys(names, small))
+    for name in names:
+        tune.keep("arena", {name: tune.tune_problem(name)}, tmp_path)
+    found = json.loads((tmp_path / "tuned.json").read_text())["problems"]
+    assert found.keys() == arena.ARENA.keys()
     assert found["curvatures 1, 10, 100"][family]["score"] > 0
     assert found["two items, from nothing"] == {}
     sentence = f"two items, from nothing: {family}: ExponentiatedGradient plays on a ProbabilitySimplex"
@@ -183,22 +184,3 @@ def test_benchopt_runs_our_learners_on_our_series(tmp_path):
     game = cx.play(one.problem, cx.learners.Stay(), rounds, key=jax.random.key(0))
     expected = game.score(cx.hindsight(one.problem, rounds, tol=1e-4, progress=False))[-1]
     np.testing.assert_allclose(scores["untuned[learner=Stay]"], expected, rtol=1e-3)  # float32 there
-
-
-@pytest.mark.slow
-def test_steps_to_a_first_result_add_up(module, tmp_path):
-    first = module("benchmarks.auto_first")
-    for source in (ROOT / "src", first.extracted("HEAD", str(tmp_path))):
-        spent = first.fresh(source)
-        assert list(spent) == ["start and import", "problem", "rounds", "game", "in all"]
-        *steps, whole = np.array(list(spent.values()))
-        assert np.min(steps) > 0
-        np.testing.assert_allclose(np.sum(steps, axis=0), whole)
-
-
-@pytest.mark.slow
-def test_a_round_is_timed_in_versions_of_their_own(module, tmp_path):
-    released, first = module("benchmarks.auto_released"), module("benchmarks.auto_first")
-    code = released.GAMES.replace("COUNT", "1").replace("CHOSEN", "['simplex of 10']")
-    for source in (ROOT / "src", first.extracted(first.VERSION_1, str(tmp_path))):
-        assert 0 < first.fresh(source, code)["simplex of 10"] < 1e-3

@@ -44,11 +44,11 @@ FAMILIES = {
     "dual mirror descent, entropy": _of(learners.DualMirrorDescent, geometry="entropy"),
     "PID pacing": learners.PIDPacing,
 }
-"""Rivals; `benchmarks.tune_requests` says which numbers to try for each."""
+"""Rivals; `benchmarks.tune` says which numbers to try for each."""
 
 
 def tuned() -> dict[str, dict[str, dict]]:
-    """By problem and family, what `python -m benchmarks.tune_requests` found."""
+    """By problem and family, what `python -m benchmarks.tune requests` found."""
     return tuning.tuned("tuned_requests.json")
 
 

@@ -67,7 +67,7 @@ REAL: dict[str, Entry] = {
 """By name; recorded, in the order of time where that is known."""
 
 SERIES = REAL | SYNTHETIC
-"""All of them, by name. To add one: an entry here, and `python -m benchmarks.tune_arena_2026 NAME`."""
+"""All of them, by name. To add one: an entry here, and `python -m benchmarks.tune arena-2026 NAME`."""
 
 
 class Series(NamedTuple):
@@ -139,5 +139,5 @@ def missing_data(names) -> list[str]:
 
 
 def tuned() -> dict[str, dict]:
-    """By series: its hash, and by family what `python -m benchmarks.tune_arena_2026` found."""
+    """By series: its hash, and by family what `python -m benchmarks.tune arena-2026` found."""
     return tuning.tuned("tuned_2026.json", "series")

@@ -1,4 +1,4 @@
-"""What rivals were tuned on, by `benchmarks.tune_arena`: seeds that are never reported."""
+"""What rivals were tuned on, by `benchmarks.tune`: seeds that are never reported."""
 
 import functools
 import importlib.resources
