@@ -1,12 +1,12 @@
 """The online certificate against the true regret, and the guard around Auto, on the arena.
 
 python -m benchmarks.certificates [--seeds 10] [--rounds 1000] [--workers 1] [--factors 4] [problem ...]
-python -m benchmarks.certificates --table
+python -m benchmarks.certificates --summary
 
 For each problem and learner: in how many games a bound was below the regret (beyond rounding), and the means over seeds
-of regret, score and bound. `Guarded` plays Auto's decisions if it never switches: how often it did, for each factor.
+of regret and bound. `Guarded` plays Auto's decisions if it never switches: how often it did, for each factor.
 What is found goes into benchmarks/results/certificates.json, problem by problem; those that are there already are left
-out, so a run that was stopped goes on (`--again` plays them again). `--table` prints what is there as Markdown.
+out, so a run that was stopped goes on (`--again` plays them again). `--summary` sums up what is there.
 """
 
 import argparse
@@ -64,20 +64,15 @@ def _play(problems, rounds, learner, **options):
 
 
 def _row(games, best):
-    certificate, compiled = games.certificate(), np.asarray(games.certified, np.float64)[:, -1]
+    certificate = games.certificate()
     loss = np.asarray(games.loss, np.float64)
     regret = loss.sum(1) - np.array([each.value for each in best])
     beyond = np.array([each.constraint.sum(0) for each in best])  # the comparator meets them in expectation
     slack = (certificate.multiplier * np.maximum(beyond, 0)).sum(1) + ROUNDING * np.abs(loss).sum(1)
-    violation = np.asarray(games.constraint, np.float64).sum(1)
-    score = regret + [(one.price * np.maximum(v, 0)).sum() for one, v in zip(best, violation)]
     return {
         "regret": regret.mean(),
-        "score": score.mean(),
         "bound": certificate.regret.mean(),
-        "compiled bound": compiled.mean(),
         "below": int((certificate.regret < regret - slack).sum()),
-        "compiled is tighter": int((compiled < certificate.regret - ROUNDING * np.abs(loss).sum(1)).sum()),
         "games": len(regret),
     }
 
@@ -88,30 +83,15 @@ def _switched(problems, rounds, factor):
     return int(np.sum(getattr(state, "learner", state).switched))  # with movement, the state is one level down
 
 
-def table(found):
-    """Markdown, and the figures that the docs quote."""
-    print("| problem | T | Auto's regret | its bound | the start's regret | its score | bound / regret | / score |")
-    print("|---|---|---|---|---|---|---|---|")
-    first, by_regret, by_score = [name for name in VERSION_1 if name in found], 0, 0
-    for name in [*first, *(name for name in ARENA if name in found and name not in first)]:
-        auto, start = (found[name]["learners"][title] for title in ("Auto", "Stay"))
-        of_regret = auto["bound"] / start["regret"] if start["regret"] > 0 else np.inf
-        of_score = auto["bound"] / start["score"] if start["score"] > 0 else np.inf
-        by_regret += name in first and of_regret < 5
-        by_score += name in first and of_score < 5
-        numbers = auto["regret"], auto["bound"], start["regret"], start["score"]
-        ratios = " | ".join(f"{ratio:.2g}" if np.isfinite(ratio) else "–" for ratio in (of_regret, of_score))
-        print(f"| {name} | {found[name]['rounds']} | {' | '.join(f'{x:.3g}' for x in numbers)} | {ratios} |")
+def summary(found):
+    """The figures that the docs quote."""
     rows = [row for one in found.values() for row in one["learners"].values() if "games" in row]
     games, below = sum(row["games"] for row in rows), sum(row["below"] for row in rows)
-    print(f"\n{len(found)} problems, {games} games; bounds below the regret: {below}.")
-    print(f"Of {len(first)} problems of version 1, below 5 times the start's regret: {by_regret}; score: {by_score}.")
-    factors = sorted({factor for one in found.values() for factor in one["switched"]}, key=float)
-    for factor in factors:
+    print(f"{len(found)} problems, {games} games; bounds below the regret: {below}.")
+    for factor in sorted({factor for one in found.values() for factor in one["switched"]}, key=float):
         there = [(one["switched"][factor], one["seeds"]) for one in found.values() if factor in one["switched"]]
-        print(
-            f"The guard with the factor {factor} switched in {sum(a for a, _ in there)} of {sum(b for _, b in there)}."
-        )
+        switched, played = (sum(column) for column in zip(*there))
+        print(f"The guard with the factor {factor} switched in {switched} of {played}.")
 
 
 def main(arguments):
@@ -119,8 +99,8 @@ def main(arguments):
     if unknown:
         sys.exit(f"the arena has no {unknown[0]!r}; it has {', '.join(map(repr, ARENA))}")
     found = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
-    if arguments.table:
-        table(found)
+    if arguments.summary:
+        summary(found)
         return
     wanted = [name for name in arguments.problems or [*VERSION_1, *ARENA] if arguments.again or name not in found]
     os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of the workers
@@ -146,5 +126,5 @@ if __name__ == "__main__":
     parser.add_argument("--factors", type=lambda text: [float(part) for part in text.split(",")], default=[4.0])
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--summary", action="store_true")
     main(parser.parse_args())

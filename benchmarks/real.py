@@ -1,17 +1,18 @@
 """Learners beside the baselines of each field, on real data. Figures of docs/real_data.md, as Markdown tables.
 
 cocoax data fetch --all
-python -m benchmarks.real [portfolios] [telecom] [charging] [classification] [traffic] [equilibrium] [moved]
+python -m benchmarks.real [portfolios] [telecom] [charging] [classification] [traffic] [equilibrium] [moved] [growth]
 
 All tables without a name. A cell has what is earned or paid, and in brackets what is used of each limit. "Best fixed"
 keeps the limits, is chosen afterwards, and is certified by `hindsight`: no fixed decision does better than what stands
-after it. `ratings` and `log_like` beside this file print the other figures of docs/models.md.
+after it. `growth`, and `ratings` beside this file, print figures of docs/models.md.
 """
 
 import argparse
 from collections.abc import Iterator
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import cocoax as cx
@@ -97,6 +98,20 @@ def table_of_moved() -> Iterator[Row]:
                 "all three": cell(played(every, AutoGrowth()), against),
                 "EG, no limit, uses": ", ".join(f"{part:.1%}" for part in used(against)),
             }
+
+
+def table_of_growth() -> Iterator[Row]:
+    """The logarithm of wealth on `nyse_o`, without limits and fees."""
+    growth = real.portfolio(data="nyse_o", turnover=0.005).recorded["growth"]
+    free = cx.Problem(cx.domains.ProbabilitySimplex(growth.shape[1]), lambda x, r: -jnp.log(jnp.vdot(r, x)))
+    methods = {"EG, 0.05": primal.ExponentiatedGradient(0.05), "EG": primal.ExponentiatedGradient()}
+    methods |= {f"Newton, damping {rho:g}": primal.OnlineNewton(damping=rho) for rho in (1.0, 8.0, 512.0)}
+    learners = {name: PrimalDual(method, dual.RobustPI()) for name, method in methods.items()}
+    found = {"equal shares": float(jnp.log(growth.mean(1)).sum())}
+    for name, learner in (learners | {"`Auto()`": Auto()}).items():
+        found[name] = -float(np.sum(cx.play(free, learner, growth, key=jax.random.key(0)).loss))
+    found["best fixed"] = -float(cx.hindsight(free, growth).value)
+    yield {name: f"{wealth:.2f}" for name, wealth in found.items()}
 
 
 def table_of_telecom() -> Iterator[Row]:
@@ -192,6 +207,7 @@ TABLES = {
     "traffic": table_of_traffic,
     "equilibrium": table_of_equilibrium,
     "moved": table_of_moved,
+    "growth": table_of_growth,
 }
 
 

@@ -2,8 +2,8 @@
 
 python -m benchmarks.service [--seconds 10] [--connections 64] [--campaigns 1000] [--folder .]
 
-Serves examples/service.py (ten segments, Auto) with a file and without one, from a second process on loopback, and
-times plain SQLite inserts as the floor. To load a service of your own, which must run already:
+Serves examples/service.py (ten segments, Auto) with a file and without one, from a second process on loopback.
+To load a service of your own, which must run already:
 
 python -m benchmarks.service --url http://127.0.0.1:8000 --round round.json [--token TOKEN]
 
@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -114,22 +113,6 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def inserts(folder: Path, rows: int, seconds: float):
-    """Times of plain inserts with so many rows in a transaction that waits for the disk, each row's own."""
-    database = sqlite3.connect(folder / f"floor{rows}", isolation_level=None)
-    database.executescript(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t(name TEXT, data BLOB);"
-    )
-    times, ends = [], time.perf_counter() + seconds
-    while (began := time.perf_counter()) < ends:
-        database.execute("BEGIN")
-        database.executemany("INSERT INTO t VALUES (?, ?)", [("campaign", bytes(200))] * rows)
-        database.execute("COMMIT")
-        times += [time.perf_counter() - began] * rows
-    database.close()
-    return times
-
-
 def some_rounds() -> list[str]:
     draw = np.random.default_rng(0)
     columns = {"value": draw.random((100, 10)), "price": draw.random((100, 10)), "budget": np.full(100, 0.5)}
@@ -170,9 +153,6 @@ def main():
                 times = loaded(url, some_rounds())
                 used = (processor_seconds(process) - before) / (args.seconds + WARM) * args.seconds / len(times) * 1e6
                 print(measured(title, times, args.seconds), f"{used:,.0f} |", flush=True)
-        for rows in (1, args.connections):
-            text = f"SQLite inserts, {rows} in a transaction"
-            print(measured(text, inserts(Path(name), rows, args.seconds / 4), args.seconds / 4), flush=True)
 
 
 if __name__ == "__main__":
