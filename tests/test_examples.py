@@ -190,21 +190,6 @@ def test_the_page_on_movement_runs_as_printed(tmp_path):
     assert 0 < learner < 1 and abs(best) < 1e-9
 
 
-def test_every_public_learner_primal_and_dual_has_a_citation():
-    kinds = [
-        (cx.learners, cx.learners.AbstractLearner),
-        (cx.primal, cx.primal.AbstractPrimal),
-        (cx.dual, cx.dual.AbstractDual),
-    ]
-    public = {
-        name
-        for room, kind in kinds
-        for name, each in vars(room).items()
-        if isinstance(each, type) and issubclass(each, kind) and not name.startswith(("_", "Abstract"))
-    }
-    assert public == set(CITATIONS)
-
-
 @pytest.mark.parametrize("name", sorted(CITATIONS))
 def test_citations_are_bibtex_entries(name):
     for entry in CITATIONS[name].split("\n\n"):

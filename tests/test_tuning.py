@@ -45,15 +45,6 @@ def test_tuning_finds_the_best_of_its_grid(scores_by_hand):
     assert found.at_edge == [x for x, value in zip(GRID, best) if value in (GRID[x][0], GRID[x][-1])]
 
 
-@pytest.mark.parametrize("finalists", [1, 3])
-def test_the_first_seeds_decide_which_numbers_reach_the_others(scores_by_hand, finalists):
-    found = small_tuner(screened=1, finalists=finalists).tune(PDOGD)
-    chosen = sorted(scores_by_hand, key=lambda point: scores_by_hand[point][0])[:finalists]
-    best = min(chosen, key=lambda point: np.mean(scores_by_hand[point]))
-    assert tuple(found.numbers.values()) == best
-    assert found.score == pytest.approx(np.mean(scores_by_hand[best]), rel=1e-9)
-
-
 def test_numbers_with_which_a_game_goes_bad_are_infinitely_bad():
     huge = Family(TunedPDOGD, lambda units: {"step": [1e308, 0.1], "dual_step": [1.0]})
     assert small_tuner(screened=1, finalists=2).tune(huge).numbers["step"] == 0.1

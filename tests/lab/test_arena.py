@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.tuning import GRIDS, Units
-from problem_tools import check_expected_constraint, check_stated_constants
 from slow_tools import slow_but
 
 import cocoax as cx
@@ -113,34 +112,6 @@ def test_new_problems_agree_with_an_independent_solver(name):
     program.solve(solver="CLARABEL")
     assert float(best.value) == pytest.approx(program.value, rel=1e-4)
     assert float(best.multiplier[0]) * len(best.loss) == pytest.approx(float(limit.dual_value), rel=2e-2)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-NEW = pytest.mark.parametrize(
-    "make",
-    [
-        problems.portfolio,
-        problems.shortest_path,
-        functools.partial(problems.sparse_regression, n=12),
-        functools.partial(problems.sparse_regression, n=12, absolute=True),
-        functools.partial(problems.group_sparsity, groups=4, size=3),
-        functools.partial(problems.online_pca, n=6, k=2),
-        functools.partial(problems.pacing, doubles_at=10),
-        lambda key: problems.rescaled(problems.simplex(key, quadratic=True), loss=3.0, constraint=0.2, geometry=5.0),
-    ],
-)
-
-
-@NEW
-def test_expected_constraint_is_the_mean_of_many_rounds(make):
-    instance = make(KEY)
-    if instance.expected_constraint is None:
-        pytest.skip("constraints that change have no one expectation")
-    check_expected_constraint(instance, KEY)
-
-
-@NEW
-def test_stated_constants_hold_at_vertices_and_between(make):
-    check_stated_constants(make(KEY), KEY)
 
 
 def test_other_units_scale_everything_exactly():
