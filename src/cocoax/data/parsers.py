@@ -1,4 +1,4 @@
-"""Files of strangers as tables of columns. Nothing of them is run or unpickled."""
+"""Parse downloaded files into tables of columns. Nothing in them is run or unpickled."""
 
 import csv
 import gzip
@@ -21,7 +21,7 @@ _MONTH, _DAYS, _PER_HOUR = (2019, 5), 31, 12
 
 
 def columns(text: str, delimiter: str = ",") -> dict[str, np.ndarray]:
-    """A CSV text with a header: a column holds whole numbers, or numbers, or strings.
+    """Parse a CSV text with a header; each column becomes integers, else floats, else strings.
 
     >>> columns("name,flow\\na,1\\nb,2.5\\n")["flow"].tolist()
     [1.0, 2.5]
@@ -31,6 +31,7 @@ def columns(text: str, delimiter: str = ",") -> dict[str, np.ndarray]:
 
 
 def _column(cells) -> np.ndarray:
+    """The cells as an array of integers, else of floats, else of strings."""
     for kind in (np.int64, np.float64):
         try:
             return np.array([kind(cell) for cell in cells])
@@ -40,7 +41,7 @@ def _column(cells) -> np.ndarray:
 
 
 def ratings(data: bytes) -> Tables:
-    """`user`, `item`, `rating`, `time` (seconds), in the order of time; those of one second as they stand."""
+    """Parse MovieLens: a table `ratings` with `user`, `item`, `rating` and `time` (seconds), stably sorted by time."""
     table = columns(data.decode(), "\t")
     named = {name.partition(":")[0].removesuffix("_id"): column for name, column in table.items()}
     order = np.argsort(named["timestamp"], kind="stable")
@@ -49,12 +50,15 @@ def ratings(data: bytes) -> Tables:
 
 
 def prices(data: bytes) -> Tables:
-    """`prices` has a column for each asset, and the `Date` where it is known; plain or gzipped."""
+    """Parse a CSV file, plain or gzipped: a table `prices` with one column per asset, and `Date` where it is known."""
     return {"prices": columns((gzip.decompress(data) if data[:2] == _GZIP else data).decode())}
 
 
 def network(data: bytes) -> Tables:
-    """`nodes` (name, longitude, latitude), `links` (both ends, length in km), `demands` (both ends, amount)."""
+    """Parse a network of TopoHub (JSON) into three tables.
+
+    `nodes`: name, longitude, latitude. `links`: source, target, length in km. `demands`: source, target, amount.
+    """
     found = json.loads(data)
     nodes = sorted(found["nodes"], key=lambda node: node["id"])
     links = found["edges"]
@@ -80,7 +84,10 @@ def network(data: bytes) -> Tables:
 
 
 def census(*files: bytes) -> Tables:
-    """`people`: 14 columns and whether they earn `above_50k`; training and test rows one after the other."""
+    """Parse the files of Adult, training rows before test rows, into the table `people`.
+
+    It has 14 columns and `above_50k`: 1 for an income above 50,000 dollars, else 0.
+    """
     rows = []
     for data in files:
         lines = data.decode().splitlines()
@@ -91,17 +98,23 @@ def census(*files: bytes) -> Tables:
 
 
 def arrests(data: bytes) -> Tables:
-    """`arrests`: released, colour, year, age, sex, employed, citizen, checks, in the order of the file."""
+    """Parse the zipped CSV file into the table `arrests`, in the order of the file.
+
+    Columns: released, colour, year, age, sex, employed, citizen, checks.
+    """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         (name,) = archive.namelist()
         return {"arrests": columns(archive.read(name).decode())}
 
 
 def charging(sessions: bytes, carbon: bytes) -> Tables:
-    """A month, in hours since its first local midnight; energy in kWh, carbon in kg of CO2 a kWh.
+    """Parse one month of charging sessions and of the grid's emissions, both from gzipped CSV.
 
-    `sessions`: arrival, departure, energy (asked for), station. `carbon` has one row an hour: the marginal emissions,
-    and `ahead_1` to `ahead_3`, what was forecast, when the hour began, for that hour and the two after it.
+    Times are hours since the month's first local midnight, energy is in kWh, carbon in kg of CO2 per kWh.
+
+    - `sessions`: arrival, departure, energy (as requested), station.
+    - `carbon`: one row per hour, with the marginal emissions `carbon`, and the forecasts `ahead_1` to `ahead_3` for
+      that hour and the next two, made at the start of the hour.
     """
     zone = ZoneInfo("America/Los_Angeles")
     midnight = datetime(*_MONTH, 1, tzinfo=zone)

@@ -24,7 +24,7 @@ class Dataset:
 
     @property
     def key(self) -> str:
-        """Changes with the bytes of the files and with the parser."""
+        """A key of the folder name; it changes with the bytes of the files and with the parser."""
         parts = [*self.files.values(), parsers.VERSION]
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""Tables on disk: those that are a part of cocoax, and those that were fetched."""
+"""Tables on disk: those shipped as part of cocoax, and those fetched by the user."""
 
 import contextlib
 import functools
@@ -45,7 +45,7 @@ def load(name: str, folder: Path | str | None = None) -> Tables:
 
 
 def is_here(name: str, folder: Path | str | None = None) -> bool:
-    """Whether `load` needs no download: the data are shipped, or were fetched and are whole."""
+    """Whether `load` needs no download: the data are shipped, or were fetched and are undamaged."""
     if dataset(name).shipped:
         return True
     where = place_of(name, folder)
@@ -56,15 +56,18 @@ def is_here(name: str, folder: Path | str | None = None) -> bool:
 
 
 def place_of(name: str, folder: Path | str | None = None) -> Path:
-    """The folder of one data set's tables; another one for other bytes."""
+    """The folder of one data set's tables. Its name changes with the bytes of the data."""
     return cache_folder(folder) / f"{name}-{dataset(name).key}"
 
 
 def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
-    """Write tables as Parquet; the folder appears whole or not at all, and takes the place of a damaged one."""
+    """Write tables as Parquet and return their folder.
+
+    The folder appears complete or not at all, and replaces a damaged one.
+    """
     polars = _polars()
     where = place_of(name, folder)
-    hidden = _beside(where)
+    hidden = _hidden_name(where)
     try:
         hidden.mkdir(parents=True)
     except OSError as error:
@@ -77,7 +80,7 @@ def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
             (hidden / f"{table}.parquet").write_bytes(buffer.getvalue())
             sums[table] = hashlib.sha256(buffer.getvalue()).hexdigest()
         (hidden / _MANIFEST).write_text(json.dumps(sums, indent=1))
-        _put(hidden, where, lambda: is_here(name, folder))
+        _move_into_place(hidden, where, lambda: is_here(name, folder))
     except OSError as error:
         raise DataError(f"cannot write {where}: {error.strerror}; make room there, or give another folder") from None
     finally:
@@ -85,8 +88,11 @@ def store(name: str, tables: Tables, folder: Path | str | None = None) -> Path:
     return where
 
 
-def _put(hidden, where, is_whole) -> None:
-    """Rename; what stands there is kept if it is whole, as another process may have been faster, and else removed."""
+def _move_into_place(hidden, where, is_whole) -> None:
+    """Rename the folder `hidden` to `where`.
+
+    If `where` exists, it is kept when `is_whole()` (another process was faster), and otherwise removed.
+    """
     for last in (False, False, True):  # other processes may be writing it too
         try:
             hidden.rename(where)
@@ -96,18 +102,19 @@ def _put(hidden, where, is_whole) -> None:
                 return
             if last:
                 raise
-        old = _beside(where)
+        old = _hidden_name(where)
         with contextlib.suppress(OSError):
             where.rename(old)  # a folder, a file, or a link: never what it leads to
             old.unlink() if old.is_symlink() or old.is_file() else shutil.rmtree(old, ignore_errors=True)
 
 
-def _beside(where) -> Path:
-    """A hidden name for it in the same folder, which nobody else has."""
+def _hidden_name(where) -> Path:
+    """A hidden path in the same folder, with a random part that no other process has."""
     return where.with_name(f".{where.name}-{uuid.uuid4().hex}")
 
 
 def _read(name, where) -> Tables:
+    """The tables in the folder of a fetched data set; raises `DataError` if they are damaged."""
     polars = _polars()
     try:
         return {
@@ -119,7 +126,7 @@ def _read(name, where) -> Tables:
 
 
 def _checked(name, where) -> dict[str, bytes]:
-    """The bytes of each table, as they were written."""
+    """The bytes of each table's file; raises `DataError` unless their hashes are the manifest's."""
     try:
         sums = dict(json.loads((where / _MANIFEST).read_text()))
         data = {table: (where / f"{table}.parquet").read_bytes() for table in sums}
@@ -136,6 +143,7 @@ def _damaged(name, where) -> DataError:
 
 @functools.cache
 def _shipped(name) -> Tables:
+    """The tables of a data set that is part of cocoax."""
     folder = resources.files("cocoax.data").joinpath("shipped", name)
     return {
         file.name.partition(".")[0]: _arrays(file) if file.name.endswith(".npz") else columns(file.read_text("utf-8"))
@@ -150,6 +158,7 @@ def _arrays(file) -> dict[str, np.ndarray]:
 
 
 def _polars():
+    """The module polars, or a `DataError` that says how to install it."""
     try:
         import polars
     except ModuleNotFoundError:

@@ -23,16 +23,16 @@ def check_domain(
     reference: Callable | None = None,
     dtypes: Sequence[Any] | None = None,
 ) -> None:
-    """Raise `AssertionError`, with the broken promises, unless `domain` is what the other parts take it for.
+    """Raise `AssertionError`, naming the broken promises, unless `domain` keeps all that other parts rely on.
 
     **Arguments:**
 
     - `domain`: the domain.
-    - `key`: the directions that it is asked are drawn from it.
-    - `directions`: how many.
-    - `reference`: `direction -> min <direction, v>` by some other solver. Without it, an answer only has to
+    - `key`: random key for the test directions.
+    - `directions`: how many test directions.
+    - `reference`: `direction -> min <direction, v>`, from another solver. Without it, an answer only has to
       beat the answers to all other directions.
-    - `dtypes`: of the directions. By default float32 and, where JAX is told to have it, float64.
+    - `dtypes`: dtypes of the directions. By default float32 and, where JAX has it enabled, float64.
 
     >>> import jax
     >>> from cocoax.domains import ProbabilitySimplex
@@ -40,7 +40,7 @@ def check_domain(
     """
     check.instance(domain, AbstractDomain, AssertionError, "check_domain needs one of cocoax.domains")
     domain.vertex()  # an array in its place is named
-    _require_refusals(domain)
+    _check_refusals(domain)
     dtypes = (jnp.float32, jnp.result_type(float)) if dtypes is None else dtypes
     for dtype in dict.fromkeys(map(jnp.dtype, dtypes)):
         asked = _directions(domain, key, directions, dtype)
@@ -59,7 +59,8 @@ def check_domain(
             raise AssertionError(f"{type(domain).__name__}: {'; '.join(broken)}")
 
 
-def _require_refusals(domain):
+def _check_refusals(domain):
+    """`lmo` must refuse a direction that is not finite, and one of another shape."""
     leaves, structure = jax.tree.flatten(tree.zeros_like(domain.start()))
     bad = {"not finite": jnp.full_like(leaves[0], jnp.nan), "of another shape": leaves[0][None]}
     for what, leaf in bad.items():
@@ -71,8 +72,11 @@ def _require_refusals(domain):
 
 
 def _directions(domain, key, count, dtype):
-    """Gaussian directions, every fourth rounded to -1, 0 or 1, so that it has ties, some along one coordinate only,
-    and constant ones."""
+    """`count` test directions, stacked.
+
+    Most are Gaussian. Every fourth is rounded to -1, 0 or 1, so that there are ties. Every fourth has one nonzero
+    coordinate. The last two are constant.
+    """
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     drawn = rng.standard_normal((count, sum(map(math.prod, shapes))))

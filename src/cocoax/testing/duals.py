@@ -12,7 +12,7 @@ _ROUNDS = 8
 
 
 class _Stub:
-    """g_t at the next decision, made up."""
+    """Stands for g_t at the next decision, with the given values."""
 
     def __init__(self, values):
         self._values = values
@@ -25,12 +25,12 @@ class _Stub:
 
 
 def _norms(values):
-    """Of gradients, all 1."""
+    """The argument `norms` of `weigh`, as if every gradient had norm 1."""
     return lambda: (jnp.ones((), values.dtype), jnp.ones_like(values))
 
 
 def check_dual(dual: AbstractDual, *, key: PRNGKeyArray) -> None:
-    """Raise `AssertionError`, with the broken promise, unless `dual` is what learners take it for.
+    """Raise `AssertionError`, naming the broken promise, unless `dual` keeps all that learners rely on.
 
     >>> import jax
     >>> from cocoax.dual import VirtualQueue
@@ -44,6 +44,7 @@ def check_dual(dual: AbstractDual, *, key: PRNGKeyArray) -> None:
 
 
 def _check_run(dual, constraints, dtype, key):
+    """Check a dual with this many constraints: shapes and dtypes by tracing; signs and finiteness by two short runs."""
     case = f"with {constraints} constraint(s) in {jnp.dtype(dtype).name}"
     state, after, settled, forecast, weights = jax.eval_shape(lambda: _one_round(dual, constraints, dtype))
     require(kinds(after) == kinds(state), f"weigh changes the shapes or dtypes of the state {case}")
@@ -65,7 +66,7 @@ def _check_run(dual, constraints, dtype, key):
 
 
 def _one_round(dual, constraints, dtype):
-    """The state at first, once weighed and once settled, a forecast and weights."""
+    """(first state, state after `weigh`, state after `settle`, forecast, weights), with constraint values of 1."""
     values = jnp.ones((constraints,), dtype)
     state = dual.init(constraints, dtype)
     weights, after = dual.weigh(state, values, _norms(values))
@@ -74,7 +75,10 @@ def _one_round(dual, constraints, dtype):
 
 @jax.jit
 def _run(dual, runs):
-    """Forecasts and weights of several runs on given constraint values."""
+    """(forecasts, weights) of every round of several runs.
+
+    `runs` has shape (runs, 2, rounds, constraints): values at each decision, and at the decision after it.
+    """
 
     def one_round(state, given):
         values, moved = given

@@ -33,14 +33,14 @@ def check_learner(
     horizon: int = 20,
     random: bool | None = None,
 ) -> None:
-    """Raise `AssertionError`, with the broken promise, unless `learner` is what `play` takes it for.
+    """Raise `AssertionError`, naming the broken promise, unless `learner` keeps all that `play` relies on.
 
     **Arguments:**
 
     - `key`: all randomness comes from it.
     - `problem`, `rounds`: what to play; by default small problems on a simplex, on matrices and on a product.
-    - `horizon`: how many rounds of the small problems.
-    - `random`: whether decisions must depend on the key. By default as the learner's `primal` says, if it has one.
+    - `horizon`: how many rounds the small problems have.
+    - `random`: whether decisions must depend on the key. By default, what the learner's `primal` says, if it has one.
 
     >>> import jax
     >>> from cocoax.learners import Stay
@@ -55,12 +55,15 @@ def check_learner(
         given = [(problem, rounds)]
     games, *_ = [check_game(learner, *each, key=key, random=random) for each in given]
     _check_stopping(games)
-    _check_lanes(games)
+    _check_vmapped_games(games)
     _check_float32_without_constraints(games)
 
 
 def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, random=None) -> Games:
-    """The promises that one compiled game shows: feasible, repeatable, blind to the future, compiled once."""
+    """Check what one compiled game shows: feasible, repeatable, blind to the future, compiled once.
+
+    Returns the games, for further checks.
+    """
     check.instance(learner, AbstractLearner, AssertionError, "check_learner needs one of cocoax.learners")
     try:
         games = Games(learner, problem, rounds, key)
@@ -75,6 +78,7 @@ def check_game(learner: AbstractLearner, problem: Problem, rounds, *, key, rando
 
 
 def _check_record(games):
+    """The record of the game: feasible decisions, right shapes and dtypes, and values that are the decisions'."""
     game, length, constraints = games.base, games.length, games.problem.constraints
     require_inside(games.problem.domain, game.decisions, "the decision of round")
     start = games.problem.domain.start()
@@ -96,6 +100,7 @@ def _check_record(games):
 
 
 def _check_keys(games, random):
+    """The same key must give the same game; another key must change decisions exactly if `random`."""
     require_same(games.play(), games.base, "the same key must give the same game, bit by bit")
     if random is None:
         deterministic = getattr(getattr(games.learner, "primal", None), "deterministic", None)
@@ -107,6 +112,7 @@ def _check_keys(games, random):
 
 
 def _check_time_order(games):
+    """Another round t must not change any decision taken before round t was revealed."""
     for t in sorted({0, 1, games.length // 2, games.length - 1}):
         other = games.with_request_of(t, games.round(t - games.length // 2))
         changed = games.play(rounds=games.with_round(t, other)).decisions
@@ -116,7 +122,10 @@ def _check_time_order(games):
 
 
 def _check_bad_rounds(games):
-    """In the first round, which an error names without playing again; `_check_lanes` has one in the middle."""
+    """An error must name a first round that is not finite.
+
+    `_check_vmapped_games` has a bad round in the middle of a game.
+    """
     bad = games.with_bad_round(0)
     if not _has_bad_values(games, bad, 0):
         return
@@ -129,12 +138,13 @@ def _check_bad_rounds(games):
 
 
 def _has_bad_values(games, bad, t):
-    """Whether a bad round has values that are not finite; whole numbers have none."""
+    """Whether the bad round t has values that are not finite; a round of integers cannot."""
     values = games.problem.values(games.problem.domain.start(), round_of(bad, t))
     return not tree.all_finite(values)
 
 
 def _check_compiled_once(games):
+    """A second game with other numbers of the same shapes must reuse the compiled program."""
     scaled = jax.tree.map(lambda leaf: leaf * 0.5 if eqx.is_inexact_array(leaf) else leaf, games.learner)
     try:
         scaled.check(games.problem)
@@ -154,6 +164,7 @@ def _check_compiled_once(games):
 
 
 def _check_stopping(games):
+    """Stopping half-way and going on from `game.state` must equal the uninterrupted game, bit by bit."""
     half = games.length // 2
     first = games.play(rounds=games.part(half))
     second = games.play(rounds=games.part(half, 2 * half), key=None, horizon=None, state=first.state)
@@ -164,9 +175,12 @@ def _check_stopping(games):
         require_same(second.state, games.base.state, "stopping and going on must lead to the same state")
 
 
-def _check_lanes(games):
-    """One program with all that may be said otherwise: lanes of `vmap`, named constraints, gradients that are given,
-    and the points played. Lanes: two games, a game with a bad round, and one where another point was played once."""
+def _check_vmapped_games(games):
+    """Play four games under `vmap`, with named constraints and explicit gradients, and compare them with single games.
+
+    The four: two ordinary games, one with a bad round, and one in which another point was played once. They share one
+    program, because compiling takes most of the time.
+    """
     t, problem = games.length // 2, games.problem
     keys = [games.key, jax.random.fold_in(games.key, 3), games.key, games.key]
     bad = games.with_bad_round(t)
@@ -205,7 +219,10 @@ def _check_lanes(games):
 
 
 def _play_with_points(problem, learner, key, horizon, rounds, swapped, other):
-    """Decisions and outcomes of a game in which `other` is played in some rounds, and the decision in the others."""
+    """(decisions, outcomes) of a game that plays the point `other` in the rounds where `swapped` is True.
+
+    In all other rounds it plays the learner's decision. `swapped` has one boolean per round.
+    """
     learner = as_played(problem, learner)
 
     def step(state, t):
@@ -218,6 +235,7 @@ def _play_with_points(problem, learner, key, horizon, rounds, swapped, other):
 
 
 def _check_float32_without_constraints(games):
+    """A float32 start must give float32 results; without constraints, `constraint` has shape (T, 0)."""
     start = tree.astype(games.problem.domain.start(), jnp.float32)
     free = problem_with(games.problem, constraint=None, constraints=1, constraint_grad=None)
     game = games.play(problem=free, start=start)

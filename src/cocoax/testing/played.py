@@ -1,4 +1,4 @@
-"""Games of one learner on one problem, with rounds that are changed, and the same problem said otherwise."""
+"""Games of one learner on one problem, also with changed rounds, and the same problem in another form."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from ..problem.problem import Problem
 
 
 class Games:
-    """Games of one learner on one problem; `base` is the one that the others are compared with."""
+    """Games of one learner on one problem; `base` is the ordinary one, with which others are compared."""
 
     def __init__(self, learner, problem, rounds, key):
         self.learner, self.problem, self.rounds, self.key = learner, problem, rounds, key
@@ -31,15 +31,17 @@ class Games:
         return round_of(self.rounds, t % self.length)
 
     def with_round(self, t, new):
-        """The same rounds but for the t-th."""
+        """The rounds, with round t replaced by `new`."""
         return with_round(self.rounds, t, new)
 
     def with_request_of(self, t, new):
-        """A round with the named request of round t, if the problem has one."""
+        """The round `new`, with the fields that make the request taken from round t, if the problem has requests."""
         names = self.problem.request if isinstance(self.problem.request, tuple) else ()
         return {**new, **{name: self.round(t)[name] for name in names}} if names else new
 
     def with_bad_round(self, t):
+        """The rounds, with NaN in all floating entries of round t, and 0 in its other entries."""
+
         def spoil(leaf):
             return jnp.full_like(leaf, jnp.nan if jnp.issubdtype(leaf.dtype, jnp.floating) else 0)
 
@@ -59,14 +61,14 @@ def with_round(rounds, t, new):
 
 
 def problem_with(problem, **changes) -> Problem:
-    """A new problem, equal but for the changes."""
+    """A copy of the problem with some arguments of `Problem` changed."""
     fields = ("domain", "loss", "constraint", "regularity", "loss_grad", "constraint_grad", "request", "integral")
     given = {name: getattr(problem, name) for name in fields}
     return Problem(**({**given, "constraints": problem.names or 1} | changes))
 
 
 def with_names_and_gradients(problem) -> Problem:
-    """The same problem with its constraints as a dict, and with its gradients given."""
+    """The same problem, with its constraints as a dict of named numbers and with explicit gradients."""
     if problem.constraints == 0:
         return problem
     names = tuple(f"named_{i}" for i in range(problem.constraints))

@@ -22,10 +22,10 @@ _CAPACITY = 12
 
 
 def check_primal(primal: AbstractPrimal, *, key: PRNGKeyArray, domain: AbstractDomain | None = None) -> None:
-    """Raise `AssertionError`, with the broken promise, unless `primal` is what learners take it for.
+    """Raise `AssertionError`, naming the broken promise, unless `primal` keeps all that learners rely on.
 
-    It plays a small problem on a product of a simplex and a nuclear-norm ball, alone, with one restart; or on `domain`,
-    for those that play on some sets only. Constants of a regret bound are checked if it states one.
+    The primal plays a small problem alone, with one restart: on a product of a simplex and a nuclear-norm ball, or on
+    `domain`, for primals that accept only some sets. If it states constants of a regret bound, these are checked.
 
     >>> import jax
     >>> from cocoax.primal import OGD
@@ -66,6 +66,7 @@ def _check_needs(primal):
 
 
 def _check_constants(primal, domain):
+    """`constants(domain)` must be finite, agree with `alpha`, and be refused in a norm the primal does not use."""
     require(hasattr(primal, "alpha"), "a primal that states constants also states alpha, the exponent of its regret")
     constants = primal.constants(domain)
     require(0 < constants.alpha < 1, f"alpha must lie strictly between 0 and 1, got {constants.alpha}")
@@ -80,7 +81,7 @@ def _check_constants(primal, domain):
 
 
 def _check_kinds(primal, problem, rounds, dtype, key):
-    """Shapes and dtypes of the state, by tracing alone."""
+    """`step` and `restart` must keep the state's structure, shapes and dtypes; checked by tracing alone."""
 
     def each(rounds, key, horizon):
         first, bounds = _begin(primal, problem, dtype, key, horizon, _CAPACITY)
@@ -101,7 +102,7 @@ def _check_kinds(primal, problem, rounds, dtype, key):
 
 
 def _check_short_horizon(primal, problem, rounds, key):
-    """Arrays are sized by the capacity, work is counted by the horizon."""
+    """With a horizon below the capacity, decisions are feasible, and LMO calls are those that the horizon needs."""
     horizon = jnp.int32(_CAPACITY // 2)
     _, _, decisions, costs = _run(primal, problem, rounds, key, horizon, _CAPACITY)
     require_inside(problem.domain, decisions, "with a horizon below the capacity, the decision after round")
@@ -113,6 +114,7 @@ def _check_short_horizon(primal, problem, rounds, key):
 
 
 def _begin(primal, problem, dtype, key, horizon, capacity):
+    """(first state of the primal, the bounds it was given)."""
     known = problem.constants(primal.norm, ("lipschitz", "smoothness"), type(primal).__name__)
     bounds = RoundBounds(known.lipschitz, known.smoothness, horizon, capacity)
     start = tree.astype(problem.domain.start(), dtype)
@@ -120,6 +122,7 @@ def _begin(primal, problem, dtype, key, horizon, capacity):
 
 
 def _step(primal, problem, state, round, bounds, key):
+    """(state, cost) after one step on the loss of `round`, without constraints."""
     played = primal.decision(state)
     kind = tree.dtype(played)
     weights = Weights(jnp.ones((), kind), jnp.zeros((0,), kind))
@@ -128,7 +131,10 @@ def _step(primal, problem, state, round, bounds, key):
 
 
 def _play(primal, problem, rounds, key, horizon, capacity):
-    """Each decision, the same after a restart in the middle, and what each round cost."""
+    """(last decision, decisions, decisions after the restart, costs) of a game with one restart in the middle.
+
+    The last three have a leading axis of rounds. The two kinds of decisions differ in the round of the restart only.
+    """
 
     def one_round(carry, round):
         state, index = carry
@@ -153,5 +159,5 @@ _run = functools.partial(jax.jit, static_argnums=5)(_play)
 
 @functools.partial(jax.jit, static_argnums=5)
 def _calls(*given):
-    """LMO calls only: the compiler drops the rest."""
+    """LMO calls by round of the same game; the compiler drops everything else."""
     return _play(*given)[-1].lmo_calls

@@ -34,9 +34,9 @@ def constraint(x, round):
 
 
 def tracking(domain: AbstractDomain, *, key, rounds: int, constraints: int = 1) -> Small:
-    """Follow a target at a cost, within budgets that the domain's start mostly overspends.
+    """A problem with the `loss` and `constraint` above: follow random targets, within budgets that the start exceeds.
 
-    Its constants are true in the l2 and the linf norm if the domain holds the origin, or is a simplex.
+    Its regularity holds in the l2 and the linf norm if the domain contains the origin or is a simplex.
     """
     target_key, cost_key, use_key = jax.random.split(key, 3)
     data = {
@@ -54,18 +54,18 @@ def tracking(domain: AbstractDomain, *, key, rounds: int, constraints: int = 1) 
 
 
 def simplex(*, key, rounds: int) -> Small:
-    """On a simplex in four dimensions, one constraint."""
+    """`tracking` on a simplex in four dimensions, with one constraint."""
     return tracking(ProbabilitySimplex(4), key=key, rounds=rounds)
 
 
 def nuclear(*, key, rounds: int) -> Small:
-    """On 5 x 4 matrices, two constraints."""
+    """`tracking` on 5 x 4 matrices, with two constraints."""
     ball = NuclearNormBall((5, 4), radius=2.0, method="exact")
     return tracking(ball, key=key, rounds=rounds, constraints=2)
 
 
 def product(*, key, rounds: int) -> Small:
-    """On pairs of a distribution and a matrix, two constraints."""
+    """`tracking` on pairs of a distribution and a matrix, with two constraints."""
     matrix = NuclearNormBall((3, 2), radius=2.0, method="exact")
     domain = Product({"matrix": matrix, "weights": ProbabilitySimplex(3)})
     return tracking(domain, key=key, rounds=rounds, constraints=2)
@@ -75,7 +75,7 @@ SMALL = {"simplex": simplex, "nuclear": nuclear, "product": product}
 
 
 def _uniform(key, domain, *batch):
-    """A stack of points with entries in [-1, 1]."""
+    """An array of entries uniform in [-1, 1], of shape (*batch, *domain.shape); a PyTree for a PyTree of shapes."""
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
     keys = jax.random.split(key, len(shapes))
     drawn = [jax.random.uniform(k, (*batch, *shape), minval=-1.0) for k, shape in zip(keys, shapes)]

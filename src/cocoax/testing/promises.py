@@ -1,4 +1,4 @@
-"""By how much a domain breaks each of its promises."""
+"""Measures how far a domain breaks each of its promises."""
 
 import equinox as eqx
 import jax
@@ -10,13 +10,16 @@ from ..errors import DomainError
 
 
 def measure(domain, asked, tol):
-    """The minima; the sizes that errors are measured by; and for each promise by how much every direction or point
-    breaks it, 1 being what rounding allows. The domain's methods are compiled; the arithmetic, which would take longer
-    to compile than they do, is NumPy's, on stacks that are written as rows."""
+    """(minima, sizes, excesses) of a domain asked in the directions `asked`, which are stacked.
+
+    `minima` are the values of the LMO's answers, and `sizes` what errors are measured by. `excesses` says, for each
+    promise, how far each direction or point breaks it; 1 is what rounding allows. The domain's methods are compiled.
+    The comparisons run in NumPy, on stacks written as rows, because compiling them would take longer.
+    """
     dtype, count = tree.dtype(asked), len(jax.tree.leaves(asked)[0])
     ramp = np.linspace(-1, 1, count).astype(dtype)
     weights = np.stack([ramp, ramp[::-1] ** 2])
-    stacks, numbers = _ask(domain, asked, weights)
+    stacks, numbers = _answers(domain, asked, weights)
     said, start = {name: _rows(stack) for name, stack in stacks.items()}, _rows(stacks["start"])[0]
     directions, points = _rows(asked), said["points"]
     norms, reach = _norms(directions), _norms(points).max()
@@ -51,7 +54,7 @@ def measure(domain, asked, tol):
         / (0.01 * sizes),
     }
     step = jnp.asarray(0.01 * reach / lengths, dtype)
-    members, inside, again = _place(domain, asked, stacks, jnp.asarray(reach, dtype), step, tol)
+    members, inside, again = _membership(domain, asked, stacks, jnp.asarray(reach, dtype), step, tol)
     if again is not None:
         far, nearest = points + 3 * directions, _rows(members["a projection lies outside"])
         kept = np.concatenate([points, (start + points) / 2])
@@ -67,8 +70,8 @@ def measure(domain, asked, tol):
 
 
 @eqx.filter_jit
-def _ask(domain, asked, weights):
-    """What the domain says to directions: stacks of points, and numbers."""
+def _answers(domain, asked, weights):
+    """(stacks of points, numbers), both by name: what the domain's methods answer to the directions `asked`."""
     dtype, zero = tree.dtype(asked), tree.zeros_like(asked)
     nearby = jax.tree.map(lambda leaf: leaf + 1e-3 * jnp.roll(leaf, 1, axis=0), asked)
     questions = {"points": asked, "near": nearby, "zero": zero}
@@ -102,9 +105,12 @@ def _ask(domain, asked, weights):
 
 
 @eqx.filter_jit
-def _place(domain, asked, stacks, reach, step, tol):
-    """Points that must lie inside, by the promise that they break otherwise, and others; what `contains` says of them;
-    and, if the domain has projections, those of points that are inside."""
+def _membership(domain, asked, stacks, reach, step, tol):
+    """(points, inside, again): points that must lie in the domain, and what `contains` says of them.
+
+    `points` has a stack for each promise that a point outside would break; one stack must lie outside. `inside` is None
+    if the domain cannot tell, and `again`, projections of points of the domain, is None without projections.
+    """
     points, start = stacks["points"], jax.tree.map(lambda leaf: leaf[0], stacks["start"])
     members = {
         "a point of the inner ball lies outside": jax.vmap(domain.inner)(tree.add(points, tree.scale(reach, asked))),
@@ -138,7 +144,7 @@ def _place(domain, asked, stacks, reach, step, tol):
 
 
 def _measure_members(members, inside, directions, points, lengths, tol):
-    """Points of the set are on the right side of the hyperplanes that support it, and `contains` agrees."""
+    """For each promise: how far points lie beyond supporting hyperplanes <d, x> >= min, or contradict `contains`."""
     minima, reach = (directions @ points.T).min(axis=1), _norms(points).max()
     excesses = {}
     for name, stack in members.items():
@@ -153,6 +159,7 @@ def _measure_members(members, inside, directions, points, lengths, tol):
 
 
 def _measure_diameters(domain, points, opposite, tol):
+    """For each norm: by how much the largest distance between two vertices exceeds `diameter`."""
     widths = {}
     for ord in (1, 2):
         try:

@@ -14,19 +14,19 @@ def require(promise, message):
 
 
 def require_same(x, y, message):
-    """Equal bit by bit."""
+    """Require that x and y are equal, bit by bit."""
     require(same(x, y), message)
 
 
 def require_close(x, y, tol, message):
-    """Equal up to `tol`, absolute and relative."""
+    """Require that x and y are equal up to `tol`, absolute and relative."""
     for a, b in zip(_values(x), _values(y), strict=True):
         apart = np.abs(a - b).max(initial=0)
         require(a.shape == b.shape and apart <= tol * (1 + np.abs(b).max(initial=0)), f"{message}: off by {apart}")
 
 
 def require_inside(domain, points, message):
-    """A stack of points lies in the domain, to rounding."""
+    """Require that a stack of points lies in the domain, up to rounding."""
     tol = 1e-9 if tree.dtype(points) == jnp.float64 else 1e-4
     try:
         inside = np.asarray(jax.vmap(lambda point: domain.contains(point, tol))(points))
