@@ -76,9 +76,9 @@ class AbstractDual(eqx.Module):
 
     @abc.abstractmethod
     def weigh(self, state: Any, values: Float[Array, " m"], norms: Callable[[], Any]) -> tuple[Weights, Any]:
-        """This round's weights, given g_t(x_t), and the state after.
+        """(weights of this round, state after it), given `values` = g_t(x_t).
 
-        `norms()` computes the l2 norms of the gradients of f_t and of all g_t at x_t; rules that do not ask for them do
+        `norms()` returns the l2 norms of the gradients of f_t and of each g_t at x_t. A rule that does not call it does
         not pay for them.
         """
 

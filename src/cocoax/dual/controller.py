@@ -1,4 +1,4 @@
-"""What proportional-integral controllers share: their numbers, and the unit of a multiplier when used alone."""
+"""What proportional-integral controllers share: their parameters, and the units of their multipliers."""
 
 import abc
 from typing import Any, ClassVar
@@ -19,7 +19,11 @@ class _State(eqx.Module):
 
 
 class AbstractController(AbstractDual):
-    """Multipliers by control, each in a unit that is given: by a learner, or, alone, by the sizes of gradients."""
+    """Multipliers from a controller, one unit per multiplier.
+
+    A learner may give the units. In `weigh`, a multiplier's unit is the root mean square of |grad f| over that of
+    |grad g_i|.
+    """
 
     gain: Float[Array, ""]  # c
     proportional: Float[Array, ""]  # k
@@ -35,16 +39,18 @@ class AbstractController(AbstractDual):
 
     @abc.abstractmethod
     def rest(self, constraints: int, dtype: Any) -> Any:
-        """The controller before the first round."""
+        """The controller's state before the first round."""
 
     @abc.abstractmethod
     def control(self, state: Any, values: Float[Array, " m"], unit: Float[Array, " m"]) -> tuple[Any, Any]:
-        """(the weights u, the new state), given g and the unit of each multiplier."""
+        """(weights u, new state), given the values g and the unit of each multiplier."""
 
     @abc.abstractmethod
     def urgency(self, state: Any) -> Float[Array, " m"]:
-        """How sure it is that a constraint is being broken now, from 0 to 1: by how many standard deviations the
-        running mean of g exceeds zero, beyond three."""
+        """How certain it is, from 0 to 1, that each constraint is being broken now.
+
+        It is the running mean of g over its standard deviation, less 3, clipped to [0, 1].
+        """
 
     def init(self, constraints, dtype: Any):
         return _State(self.rest(constraints, dtype), jnp.zeros((), dtype), jnp.zeros(constraints, dtype))
@@ -62,5 +68,5 @@ class AbstractController(AbstractDual):
         return Weights(jnp.ones((), values.dtype), weights), _State(control, loss_squares, squares)
 
     def numbers(self, dtype: Any) -> tuple[Float[Array, ""], ...]:
-        """Gain, proportional and smoothing."""
+        """(gain, proportional, smoothing), in this dtype."""
         return tuple(number.astype(dtype) for number in (self.gain, self.proportional, self.smoothing))

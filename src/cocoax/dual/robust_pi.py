@@ -16,7 +16,7 @@ _NORMAL = 1.2533  # standard deviation over mean absolute deviation
 
 
 class RobustControl(eqx.Module):
-    """Where the controller stands. Means and counts are over the rounds in which g was at work."""
+    """State of the controller. Means and counts are over the rounds in which g was at work (see `RobustPI`)."""
 
     owed: Float[Array, " m"]  # the sum of g
     integral: Float[Array, " m"]  # lambda
@@ -28,7 +28,7 @@ class RobustControl(eqx.Module):
     largest: Float[Array, " m"]  # unit so far
 
     def restated(self, factor: Any) -> "RobustControl":
-        """The multipliers in another unit of the loss."""
+        """The same state when the loss is multiplied by `factor`: multipliers and units grow with it."""
         numbers = self.integral * factor, self.largest * factor
         return eqx.tree_at(lambda control: (control.integral, control.largest), self, numbers)
 
@@ -67,6 +67,7 @@ class RobustPI(AbstractController):
         return RobustControl(*[zeros] * 8)
 
     def control(self, state: RobustControl, values: Any, unit: Any) -> tuple[Float[Array, " m"], RobustControl]:
+        """(u, new state) by the formulas above, given the values g and the units l."""
         keep = discount(self.memory, values.dtype)
         gain, proportional, smoothing = self.numbers(values.dtype)
         at_work = (state.integral > 0) | (values > 0)
@@ -95,7 +96,10 @@ class RobustPI(AbstractController):
         return weights, RobustControl(owed, integral, smoothed, rounds, seen, size, noise, largest)
 
     def tolerated(self, shares: Float[Array, " m"]) -> Float[Array, " m"]:
-        """How many standard deviations of a debt are noise, for constraints with these shares of the direction."""
+        """$[1-4s_i^2]_+$: how many standard deviations of overspending count as noise.
+
+        $s_i$ is the constraint's share of what drives decisions.
+        """
         return jnp.maximum(1 - (2 * shares) ** 2, 0)
 
     def urgency(self, state: RobustControl) -> Float[Array, " m"]:
@@ -103,13 +107,17 @@ class RobustPI(AbstractController):
         return jnp.clip(ratio(state.smoothed, _NORMAL * state.noise * of_mean) - 3, 0, 1)
 
     def overspent(self, state: RobustControl) -> Float[Array, " m"]:
-        """The sum of g in standard deviations of its noise, where it is still rising; else 0."""
+        """The sum of g, in standard deviations of its noise, where g is positive lately; elsewhere 0."""
         deviations = ratio(state.owed, _NORMAL * state.noise * jnp.sqrt(jnp.maximum(state.seen, 1)))
         return jnp.where(state.smoothed > 0, deviations, 0)
 
 
 def _mean(old: Float[Array, " m"], count: Any, size: Any, counts: Bool[Array, " m"]) -> Float[Array, " m"]:
-    """A mean of sizes of which the k-th weighs as k; geometric on its way down."""
+    r"""$M_k=M_{k-1}+\frac2{k+1}(s_k-M_{k-1})$ for k = `count` + 1: a mean that weighs the k-th size by k.
+
+    Where the size is smaller, the mean is geometric: $M_k=M_{k-1}(s_k/M_{k-1})^{2/(k+1)}$. Only entries with `counts`
+    change.
+    """
     share = 2 / (count + 2)
     up = old + share * (size - old)
     down = old * jnp.clip(ratio(size, old), 0.01, 1) ** share

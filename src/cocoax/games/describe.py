@@ -1,4 +1,4 @@
-"""A game in words, in small plots for notebooks, and as a figure."""
+"""A summary of a game as text, its curves for small plots in notebooks, and its figure."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ _NEARLY_LINEAR = 1.5
 
 
 def summary(game: "Game") -> Summary:
-    """What a game came to; of a batch, means and spreads over its games."""
+    """The results of a game as rows of text; for a batch of games, means and standard deviations over the batch."""
     horizon, batch = game.loss.shape[-1], game.loss.shape[:-1]
     title = f"Game of {horizon:,} rounds"
     if batch:
@@ -49,9 +49,9 @@ def summary(game: "Game") -> Summary:
 
 
 def _still_growing(game: "Game") -> list[bool]:
-    """For each constraint, whether its violation grows nearly like T: 1.5 times as much as at half of the game.
+    r"""For each constraint: whether its violation is at least 1.5 times what it was at half of the game.
 
-    One that grows like the square root of T, as theorems have it at most, has 1.41 times as much.
+    Linear growth gives 2. Growth like $\sqrt T$, the most that theorems allow, gives 1.41.
     """
     violation = np.asarray(game.violation())
     length = violation.shape[-2]
@@ -63,7 +63,7 @@ def _still_growing(game: "Game") -> list[bool]:
 
 
 def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:
-    """What a figure shows, by name: (..., T)."""
+    """The curves to plot, by name, each (T,) or (games, T): loss or regret, violations, multipliers and metrics."""
     rounds = np.arange(1, game.loss.shape[-1] + 1)
     mean_loss = np.cumsum(np.asarray(game.loss, float), -1) / rounds
     shown = {"mean loss": mean_loss} if comparator is None else {"regret": np.asarray(game.regret(comparator))}
@@ -75,7 +75,7 @@ def curves(game: "Game", comparator: Any = None) -> dict[str, np.ndarray]:
 
 
 def figure(game: "Game", comparator: Any, title: str | None) -> Any:
-    """One panel for each curve."""
+    """A matplotlib `Figure` with one panel per curve; a batch shows its mean and its range."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:

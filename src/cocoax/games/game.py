@@ -80,7 +80,7 @@ class Game(eqx.Module):
         metrics: Any = None,
         certified: Any = None,
     ) -> "Game":
-        """The game whose rounds came to `outcomes`, an `Outcome` of all of them."""
+        """The game whose rounds had these `outcomes`: an `Outcome` with a leading axis of rounds."""
         numpy = np if isinstance(outcomes.finite, np.ndarray) else jnp
         good = numpy.cumprod(outcomes.finite, axis=-1).sum(-1)  # rounds before the first bad one
         return cls(
@@ -104,10 +104,11 @@ class Game(eqx.Module):
         )
 
     def certificate(self, *, lmos: int = 20, policy: bool = False) -> Certificate:
-        """A proven bound on the regret so far, after `play(certify=True)`; found with at most this many LMOs.
+        """A proven bound on the regret so far, after `play(certify=True)`; it takes at most `lmos` LMO calls.
 
-        With `policy`, where requests are seen first: against the best policy instead of the best fixed decision. So far
-        means: since the learner began, also where the game went on from a `state`. Batches get batches.
+        "So far" begins with the learner, also when the game continued from a `state`. With `policy`, for problems with
+        requests: against the best policy instead of the best fixed decision. A batch of games gets a batch of
+        certificates.
         """
         if self.minorants is None or self.problem is None:
             raise ProblemError("a certificate needs the tangents of all rounds; play with certify=True")
@@ -132,15 +133,15 @@ class Game(eqx.Module):
         `comparator` is what `hindsight` returns; or a point, or a path of T points (dynamic regret), which need
         `play(keep_rounds=True)`.
         """
-        return running_sum(self.loss - self._against(comparator).loss, -1)
+        return running_sum(self.loss - self._as_comparator(comparator).loss, -1)
 
     @_free_promotion()
     def regret_bounds(self, comparator: Any) -> Any:
-        """(lower, upper): regret against the comparator's point, and with its duality gap added.
+        """(lower, upper): the regret against the comparator's point, and the same plus the comparator's duality gap.
 
         Where the comparator is feasible, the last entries enclose the regret against the exact optimum.
         """
-        against = self._against(comparator)
+        against = self._as_comparator(comparator)
         lower = self.regret(against)
         return lower, lower + np.expand_dims(against.value - against.lower_bound, -1)
 
@@ -157,8 +158,11 @@ class Game(eqx.Module):
 
     @_free_promotion()
     def score(self, comparator: Any) -> Any:
-        """Regret + <price, [violation]_+>, running: violation is charged at twice its worth or more (`Comparator`)."""
-        against = self._against(comparator)
+        """Running sum of regret + <price, [violation]_+>.
+
+        The price is at least twice what violation is worth to the comparator; see `Comparator`.
+        """
+        against = self._as_comparator(comparator)
         price = against.price
         if np.ndim(price) == np.ndim(against.constraint):  # one price for each round
             charge = running_sum(price * jnp.maximum(self.constraint, 0), -2)
@@ -167,7 +171,7 @@ class Game(eqx.Module):
         return self.regret(against) + charge.sum(-1)
 
     def table(self, comparator: Any = None) -> dict[str, np.ndarray]:
-        """One row a round, as NumPy columns that pandas and polars both take; batches get a column `game`."""
+        """One row per round, as NumPy columns that pandas and polars both take; a batch has a column `game`."""
         batch = self.loss.shape[:-1]
         if len(batch) > 1:
             raise ProblemError(f"table takes one game or one batch of games, got a batch of shape {batch}")
@@ -211,7 +215,8 @@ class Game(eqx.Module):
         parts = self.loss, self.constraint, self.multiplier, self.lmo_calls, self.gradient_calls, self.bad_round
         return is_known(*parts, *jax.tree.leaves(self.metrics)) and np.size(self.loss) > 0
 
-    def _against(self, comparator) -> Comparator:
+    def _as_comparator(self, comparator) -> Comparator:
+        """The comparator that a user gave; a point or a path of points is evaluated on this game's rounds."""
         if isinstance(comparator, Comparator):
             if (compared := np.shape(comparator.loss)[-1]) != (played := self.loss.shape[-1]):
                 raise ProblemError(

@@ -11,7 +11,7 @@ from ..problem.names import table_columns
 
 
 def measure(problem, metrics, decision, round) -> Any:
-    """The metrics of a round, checked to be numbers whose names are free in `Game.table()`."""
+    """The values of `metrics` in a round. They must be numbers, under names that `Game.table()` does not use."""
     if metrics is None:
         return None
     answer = call(metrics, "metrics", problem.domain.view(decision), round)

@@ -91,15 +91,15 @@ def minimize(
     play_key, price_key, *batch_keys = jax.random.split(key, 2 + batches)
     game = play(problem, learner, environment, key=play_key, horizon=horizon)
     x = game.average
-    multiplier = _price(problem, environment.draw(samples, price_key, x))
-    priced = Problem(problem.domain, _Priced(problem, jnp.asarray(multiplier)))
+    multiplier = _estimated_multiplier(problem, environment.draw(samples, price_key, x))
+    lagrangian = Problem(problem.domain, _Lagrangian(problem, jnp.asarray(multiplier)))
     values, violations, gaps = [], [], []
     for batch_key in batch_keys:
         rounds = environment.draw(samples, batch_key, x)
         here = Comparator.fixed(problem, rounds, x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an open gap only makes the bound wider
-            bound = hindsight(priced, rounds, tol=1e-4, progress=False).lower_bound
+            bound = hindsight(lagrangian, rounds, tol=1e-4, progress=False).lower_bound
         values.append(here.value / samples)
         violations.append(here.constraint.mean(0))
         gaps.append((here.value - bound) / samples)
@@ -107,8 +107,11 @@ def minimize(
     return Solution(x, value, violation, gap, game)
 
 
-def _price(problem, rounds):
-    """The multiplier of these rounds; 0 where they, unlike their expectation, cannot be met. Any one is valid."""
+def _estimated_multiplier(problem, rounds):
+    """The multiplier of the best fixed decision for these rounds; 0 if no decision meets their constraints.
+
+    Every multiplier >= 0 gives a valid bound, so that 0 is allowed.
+    """
     if problem.constraints == 0:
         return np.zeros(0)
     try:
@@ -117,8 +120,8 @@ def _price(problem, rounds):
         return np.zeros(problem.constraints)
 
 
-class _Priced(eqx.Module):
-    """f + <multiplier, g>."""
+class _Lagrangian(eqx.Module):
+    """The loss f + <multiplier, g>."""
 
     problem: Problem
     multiplier: jax.Array
@@ -129,6 +132,7 @@ class _Priced(eqx.Module):
 
 
 def _interval(batches, confidence) -> Interval:
+    """Means over the batches (first axis), with Student's confidence interval."""
     from scipy.stats import t  # loaded only where it is used; jax brings it
 
     mean = batches.mean(0)

@@ -18,9 +18,10 @@ class _State(eqx.Module):
 
 
 class _Mover(AbstractLearner):
-    """Any learner, which is shown in each round the problem after the decision of the round before.
+    """Plays any learner on a problem with movement, with the last played decision as part of the state.
 
-    So the values that it records are those of the true movement, although it knows nothing of it.
+    In each round the learner sees the problem `after` that decision, so the recorded values include the true movement,
+    although the learner does not know of it.
     """
 
     learner: AbstractLearner
@@ -71,8 +72,10 @@ class _Mover(AbstractLearner):
 
 
 def as_played(problem: Problem, learner: AbstractLearner, *, certify: bool = False) -> AbstractLearner:
-    """The learner as it plays this problem: it remembers what was played, where movement counts, and its tangents, if
-    it is to be certified."""
+    """The learner, wrapped as this problem needs it.
+
+    Where movement counts it remembers the last decision; with `certify` it sums the tangents that certificates need.
+    """
     if isinstance(learner, Certified):
         return Certified(as_played(problem, learner.learner))
     if problem.has_movement and not isinstance(learner, _Mover):
@@ -81,5 +84,5 @@ def as_played(problem: Problem, learner: AbstractLearner, *, certify: bool = Fal
 
 
 def own(learner: AbstractLearner) -> AbstractLearner:
-    """The learner that a user gave."""
+    """The learner that the user gave, without such wrappers."""
     return own(learner.learner) if isinstance(learner, _Mover | Certified) else learner

@@ -81,7 +81,7 @@ def play(
     check.instance(problem, Problem, ProblemError, "play needs a Problem first")
     check.instance(learner, AbstractLearner, LearnerError, "play needs one of cocoax.learners second")
     metrics = None if metrics is None else function_of(metrics, "metrics", "x", "round")
-    every = _checked_every(certify)
+    every = _certificate_interval(certify)
     learner, is_environment = as_played(problem, learner, certify=every is not None), isinstance(rounds, Environment)
     if not is_environment:
         if length is not None:
@@ -113,6 +113,7 @@ def play(
 
 @functools.partial(quick_jit, static_argnums=(4, 5, 6, 7))
 def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0, metrics=None):
+    """The game of `length` rounds from `state`, in one compiled loop."""
     environment = rounds if isinstance(rounds, Environment) else None
 
     def step(carry, t):
@@ -150,7 +151,7 @@ def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_ro
 
 
 def _reveal(problem, learner, rounds, progress, t):
-    """The environment's next state, and round t."""
+    """(next state of the environment, round t); recorded rounds have no environment: (None, round t)."""
     if not isinstance(rounds, Environment):
         return None, loop.at(rounds, t)
     decision = None if problem.has_requests else learner.decision(progress.learner)
@@ -158,20 +159,23 @@ def _reveal(problem, learner, rounds, progress, t):
 
 
 def _bound(problem, state, t, every):
-    """A bound on the regret after every so many rounds, and NaN after the others."""
+    """A bound on the regret after round t if t + 1 is a multiple of `every`, else NaN."""
     nothing = jnp.full_like(state.minorants.sums.loss, jnp.nan)
     return jax.lax.cond((t + 1) % every == 0, lambda: state.regret_bound(problem), lambda: nothing)
 
 
-def _checked_every(certify) -> int | None:
-    """After how many rounds to bound the regret: 0 for never, None without a certificate."""
+def _certificate_interval(certify) -> int | None:
+    """After how many rounds each the regret is bounded, from play's argument `certify`.
+
+    0: never during the game, but a certificate is kept. None: no certificate.
+    """
     if isinstance(certify, bool):
         return 0 if certify else None
     return check.whole(certify, "certify", ProblemError, low=1)
 
 
 def _add_decision(domain, total, x):
-    """The sum of all decisions, compensated where they are arrays."""
+    """(sum, compensation) of all decisions after adding x; factored matrices are added without compensation."""
     if tree.has_element(x):
         return domain.truncate(tree.add(total[0], x)), total[1]
     pairs = jax.tree.map(compensated_add, *total, x)
@@ -179,7 +183,7 @@ def _add_decision(domain, total, x):
 
 
 def _environment_length(learner, horizon, state):
-    """All that is planned: the horizon at the start, what is left of it later."""
+    """How many rounds to play: the horizon in a new game, else the rounds that the learner's plan has left."""
     planned = horizon if state is None else learner.rounds_left(state.learner)
     if isinstance(planned, Horizon):
         planned = planned.rounds
@@ -193,6 +197,7 @@ def _environment_length(learner, horizon, state):
 
 
 def _check_length(learner, state, length):
+    """Raise `LearnerError` if the learner planned for fewer than `length` more rounds."""
     left = learner.rounds_left(state)
     if left is not None and not tree.is_traced(left) and jnp.ndim(left) == 0 and int(left) < length:
         raise LearnerError(
@@ -202,12 +207,13 @@ def _check_length(learner, state, length):
 
 
 def _check_finite(game, problem, learner, rounds, state):
+    """Raise `ProblemError`, naming the cause, if a round of the game was not finite."""
     bad = int(game.bad_round)
     if bad < 0:
         return
     if _is_a_point(problem.domain):
         raise ProblemError("the domain is a single point, so there is nothing to decide; play on a larger one")
-    decision, round = _before_round(bad, problem, learner, rounds, state)
+    decision, round = _replayed_until(bad, problem, learner, rounds, state)
     if not bool(tree.all_finite(decision)):
         causes = "the request, the domain's lmo" if problem.has_requests else "the domain's lmo"
         raise ProblemError(
@@ -228,8 +234,8 @@ def _check_finite(game, problem, learner, rounds, state):
     )
 
 
-def _before_round(t, problem, learner, rounds, state):
-    """The decision and the data of round t, from the state before round 0: the rounds before it are played again."""
+def _replayed_until(t, problem, learner, rounds, state):
+    """(decision, data) of round t, found by playing the rounds before it again from `state`."""
     is_environment = isinstance(rounds, Environment)
     if t > 0:
         before = rounds if is_environment else jax.tree.map(lambda leaf: leaf[:t], rounds)
@@ -244,6 +250,7 @@ def _decide(problem, learner, rounds, progress, t):
 
 
 def _is_a_point(domain):
+    """Whether the domain's diameter is known to be 0."""
     for ord in (1, 2):
         with contextlib.suppress(DomainError):  # a domain need not know both
             if bool(domain.diameter(ord) == 0):

@@ -1,4 +1,4 @@
-"""Where a game stands, and whether a game can go on from there."""
+"""The state of a game between two rounds, and checks of what a game can start or continue from."""
 
 import functools
 from typing import Any
@@ -38,7 +38,7 @@ def begin(problem, learner, environment, key, horizon, start) -> Any:
 
 
 def checked_start(problem, start) -> Any:
-    """A first decision to begin from, if one is given."""
+    """The user's first decision as a point of the domain; None if none was given."""
     if start is None:
         return None
     if not tree.is_traced(start) and not all(
@@ -56,20 +56,23 @@ def checked_start(problem, start) -> Any:
 
 
 def checked_state(problem, learner, environment, state) -> Any:
-    """A state to go on from, of the form that this learner's states have on this problem."""
+    """The state to continue from; raises `LearnerError` unless it is a state of this learner on this problem."""
     if environment is not None and not isinstance(state, Progress):
         raise LearnerError("to go on in an Environment, give state= the state of a game in that Environment")
     if environment is None and isinstance(state, Progress):
         state = state.learner
     if not all(isinstance(leaf, jax.Array | np.ndarray) for leaf in jax.tree.leaves(state)):
         raise LearnerError(f"state= must be game.state of an earlier game, got {check.described(state)}")
-    _compare(problem, learner, environment, state)
+    _check_state_form(problem, learner, environment, state)
     return state
 
 
 @jax.jit
-def _compare(problem, learner, environment, state):
-    """Compiles to nothing: forms are compared when they are traced, so only once."""
+def _check_state_form(problem, learner, environment, state):
+    """Compare structure and shapes of `state` with those of a new state; raises `LearnerError` if they differ.
+
+    Jitted so that it runs once per form, while tracing; the compiled program is empty.
+    """
 
     def fresh(horizon):
         key = jax.random.key(0)

@@ -16,6 +16,7 @@ from .functions import as_array, call
 
 
 def gradient(function, x) -> Any:
+    """The gradient of a scalar function at x."""
     if has_view(x):
         value, pull_back = pulled_back(function, x)
         return pull_back(jnp.ones_like(value))
@@ -24,7 +25,7 @@ def gradient(function, x) -> Any:
 
 
 def jacobian(function, x) -> Any:
-    """Gradients along a leading axis."""
+    """The gradients of a function's m values at x, along a leading axis of m."""
     if has_view(x):
         values, pull_back = pulled_back(function, x)
         return jax.vmap(pull_back)(jnp.eye(values.size, dtype=values.dtype))
@@ -33,7 +34,7 @@ def jacobian(function, x) -> Any:
 
 
 def pulled_back(function, x) -> tuple[Any, Any]:
-    """The values at x, and the function that maps weights of them to the gradient of the weighted sum."""
+    """(values at x, pull_back), where `pull_back(w)` is the gradient of <w, values> at x."""
     with _differentiable(function, x):
         if has_view(x):
             return factored.pulled_back(function, x)
@@ -47,9 +48,9 @@ def pulled_back(function, x) -> tuple[Any, Any]:
 
 
 def user_gradient(function, name, x, round, several: int | None = None) -> Any:
-    """The gradient by a user's own function, as arrays like the decision; of several constraints along a leading axis.
+    """The gradient at x by the user's own function `loss_grad` or `constraint_grad`, with its shape checked.
 
-    One constraint may leave the axis out.
+    With `several` constraints there is a leading axis of that length, which the user may omit if it is 1.
     """
     if tree.has_element(x):
         raise ProblemError(f"{name}= is not for factored decisions; leave it out, and JAX takes the gradients")
@@ -84,10 +85,10 @@ _MIXED = (
 
 
 def anew_if_mixed(function: Callable) -> Callable:
-    """`function`; if it finds a NumPy array in the wrong precision in JAX's caches, once more without these.
+    """Decorator: if the call fails because JAX mixed precisions, clear JAX's caches and call once more.
 
-    JAX 0.10 mixes up arrays of float64 that functions close over where they are compiled both in float32, as by `play`,
-    and in float64, as by `hindsight`.
+    JAX 0.10 confuses float64 NumPy arrays that a function closes over, when it was compiled both in float32 (by `play`)
+    and in float64 (by `hindsight`).
     """
 
     @functools.wraps(function)
@@ -105,7 +106,7 @@ def anew_if_mixed(function: Callable) -> Callable:
 
 @contextlib.contextmanager
 def _differentiable(function, x):
-    """Around derivatives of a function at x: what JAX cannot differentiate is reported in one sentence."""
+    """Context for derivatives of a function at x: what JAX cannot differentiate raises a `ProblemError`."""
     try:
         yield
     except CocoaxError:

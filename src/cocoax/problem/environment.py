@@ -66,6 +66,7 @@ class Environment(eqx.Module):
 
 @functools.partial(quick_jit, once=True, static_argnums=1)
 def _draw(environment, horizon, key, decision):
+    """`horizon` rounds from `environment`, which sees the same decision in each; stacked."""
     _, environment_key = jax.random.split(key)  # the first is the learner's
     init_key, emit_key = jax.random.split(environment_key)
 
@@ -76,12 +77,15 @@ def _draw(environment, horizon, key, decision):
 
 
 def drawn_for(problem: Problem, environment: Environment, horizon: int, key) -> Round:
-    """Rounds drawn beforehand. If a round depends on the decision, that is the start, or None before a request."""
+    """`horizon` rounds drawn in advance.
+
+    An environment that answers decisions sees the domain's start in every round; with requests, it sees None.
+    """
     return environment.draw(horizon, key, None if problem.has_requests else problem.domain.start())
 
 
 def emitted(environment, state, decision, key) -> tuple[Any, Round]:
-    """What `emit` returns, checked."""
+    """(next state, round) from the environment's `emit`, checked to be such a pair."""
     answer = environment.emit(state, decision, key)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise ProblemError(f"emit must return (state, round), got {check.described(answer)}")

@@ -1,4 +1,4 @@
-"""Calls of users' functions: signatures, results and dtypes are checked, with errors of one sentence."""
+"""Calls of users' functions, whose signatures, results and dtypes are checked; errors are one sentence."""
 
 import inspect
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ..errors import CocoaxError, ProblemError
 
 
 class WithPrevious(eqx.Module):
-    """A loss or constraint that takes the decision of the round before."""
+    """Marks a loss or constraint that takes a third argument, the decision of the previous round."""
 
     function: Callable
 
@@ -24,7 +24,10 @@ class WithPrevious(eqx.Module):
 
 
 def function_of(function, name, *arguments, may_take: str | None = None) -> Any:
-    """A callable with these arguments, as a PyTree without function leaves; `WithPrevious` if it needs one more."""
+    """The user's function as a PyTree, checked to accept these arguments.
+
+    Wrapped in `WithPrevious` if it needs one more, named `may_take`.
+    """
     call = f"{name}({', '.join(arguments)})"
     if may_take is not None:
         call += f" or {name}({', '.join((*arguments, may_take))})"
@@ -46,6 +49,7 @@ def function_of(function, name, *arguments, may_take: str | None = None) -> Any:
 
 
 def _binds(signature, *arguments) -> bool:
+    """Whether a function of this signature can be called with these arguments."""
     try:
         signature.bind(*arguments)
     except TypeError:
@@ -65,7 +69,7 @@ def loss_value(function, x, *rest) -> Float[Array, ""]:
 
 
 def constraint_values(function, name, names, x, *rest) -> Float[Array, " m"]:
-    """All values of a constraint function, in the decision's dtype; those of a dict in the order of the names."""
+    """All values of a constraint function, in the decision's dtype; a dict's values in the order of `names`."""
     values = _as_vector(call(function, name, x, *rest), name, names)
     _check_real(values, name)
     if values.dtype == bool:
@@ -79,6 +83,7 @@ def _check_real(values, name):
 
 
 def _as_vector(answer, name, names):
+    """What a constraint function returned, as a vector of len(names) values; a number or a dict are converted."""
     expected = f"{name} must return a number, a vector or a dict of numbers"
     if isinstance(answer, dict):
         if set(answer) != set(names):
@@ -99,7 +104,7 @@ def _as_vector(answer, name, names):
 
 
 def call(function, name, *arguments) -> Any:
-    """Call a user's function; its usual mistakes become errors of one sentence."""
+    """Call a user's function, turning common mistakes into a `ProblemError` of one sentence."""
     try:
         return function(*arguments)
     except check.NOT_TRACEABLE as error:
@@ -119,7 +124,7 @@ def call(function, name, *arguments) -> Any:
 
 
 def _missing_field(name, arguments, error) -> str | None:
-    """The sentence for a function that reads a field which no argument has; None if the error is another."""
+    """The message if the function reads a field that the round lacks; None for any other error."""
     fields = [list(part) for part in arguments[1:2] if isinstance(part, dict)]
     missing = error.args[0] if error.args else None
     if not fields or any(isinstance(part, dict) and missing in part for part in arguments):
@@ -129,7 +134,7 @@ def _missing_field(name, arguments, error) -> str | None:
 
 
 def _wrong_shapes(name, arguments, error) -> str | None:
-    """The sentence for arrays that do not go together; None if the error is another."""
+    """The message if the error is about array shapes; None for any other error."""
     reason = str(error).partition("\n")[0].rstrip(". ")
     if "shape" not in reason or len(arguments) < 2:
         return None
@@ -138,7 +143,7 @@ def _wrong_shapes(name, arguments, error) -> str | None:
 
 
 def _float_index(name, error) -> str | None:
-    """The sentence for places of entries that are floats; None if the error is another."""
+    """The message if the function indexes with floats; None for any other error."""
     if "Indexer must have integer" not in str(error):
         return None
     advice = "give an array, np.asarray(..., int), or write .astype(int)"
@@ -146,7 +151,7 @@ def _float_index(name, error) -> str | None:
 
 
 def as_array(answer, expected) -> Array:
-    """The answer of a user's function as an array."""
+    """What a user's function returned, as an array; `expected` begins the error message."""
     try:
         return jnp.asarray(answer)
     except (TypeError, ValueError):

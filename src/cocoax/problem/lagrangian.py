@@ -1,4 +1,4 @@
-"""The best decision for one round, where constraints have a price."""
+"""The best decision for one round, when each constraint has a price (its multiplier)."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ _STEPS = 60
 
 
 class Answer(NamedTuple):
-    """A decision, its loss and constraint values, and a point whose tangents prove how good it is (`proven_least`)."""
+    """A decision, its loss and constraint values; tangents at `proof` bound how good it is (`proven_least`)."""
 
     x: Point
     loss: Float[Array, ""]
@@ -47,9 +47,10 @@ def best_answer(
 
 
 def proven_least(problem: Problem, tangent: tuple, weights: Any) -> Float[Array, ""]:
-    """<weights, (f, g)(x)> is at least this for all x in X, by tangents of convex f and g; see `minorants.tangents`.
+    """A lower bound on <weights, (f, g)(x)> over all x in X, from tangents (offsets, slopes) of the convex f and g.
 
-    Where the LMO is not exact, a vertex proves nothing: `domain.lowest` does.
+    `minorants.tangents` makes the tangents. The bound uses `domain.lowest`, since a vertex from an inexact LMO proves
+    nothing.
     """
     offsets, slopes = tangent
     direction = tree.combine(weights, slopes)
@@ -57,7 +58,10 @@ def proven_least(problem: Problem, tangent: tuple, weights: Any) -> Float[Array,
 
 
 def _frank_wolfe(problem, round, multiplier, weight, start, steps):
-    """Pairwise Frank-Wolfe (Lacoste-Julien, Jaggi, 2015): weight moves from the worst atom to the LMO's answer."""
+    """The best answer by pairwise Frank-Wolfe (Lacoste-Julien, Jaggi, 2015).
+
+    Each step moves weight from the worst atom to the LMO's answer.
+    """
     domain = problem.domain
 
     def total(x):
@@ -68,7 +72,7 @@ def _frank_wolfe(problem, round, multiplier, weight, start, steps):
         return problem.linearize(x, round)[2](weight, multiplier)
 
     def better(proof, here, slope, x, vertex):
-        """(A lower bound, as far as the LMO is exact, and the point where it was found): the higher one."""
+        """The higher of two lower bounds, each with the point where it was found; valid as long as the LMO is exact."""
         bound = here - tree.dot(slope, tree.sub(x, vertex))
         return tree.where(bound > proof[0], (bound, x), proof)
 

@@ -52,7 +52,7 @@ class Minorants(eqx.Module):
 
     @classmethod
     def none(cls, problem: Problem, like: Point) -> "Minorants":
-        """Those of no rounds, for decisions like this one."""
+        """The sums over no rounds, for decisions like `like`."""
         if tree.has_element(like):
             raise ProblemError("a certificate needs decisions that are written down, not factored matrices")
         m, kind = problem.constraints, tree.dtype(like)
@@ -62,7 +62,7 @@ class Minorants(eqx.Module):
         return cls(sums, sums, jnp.zeros((), jnp.int32))
 
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
-        """After a round in which x was played, with this outcome (whose values count movement)."""
+        """The sums after one more round, in which x was played; the values in `outcome` include movement."""
         values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
         size = _sizes(problem.domain, x, values, of_loss, of_constraints)
         added = _Sums(outcome.loss, values - at_x, None, outcome.multiplier, outcome.constraint, size)
@@ -82,9 +82,11 @@ class Minorants(eqx.Module):
         return Minorants(sums, lost, self.rounds + 1)
 
     def cautious(self, domain: AbstractDomain, eps: float) -> "Minorants":
-        """The same, lower by what rounding may have added to them, if rounds were computed to a part `eps` of their
-        numbers; and by the rounding of <slope, y>. Cancellation cannot hide there: `size` sums lengths, in which
-        neither rounds nor the terms of <grad h, x> have signs."""
+        """The same minorants, lowered by a bound on their rounding errors.
+
+        `eps` is the relative rounding error of the rounds' own numbers; the rounding of <slope, y> is included. The
+        bound uses `size`, a sum of magnitudes, so that cancellation cannot hide an error.
+        """
         kind = self.sums.size.dtype
         reach = tree.norm(domain.start()).astype(kind) + _diameter(domain).astype(kind)
         here = _EVALUATED * float(jnp.finfo(kind).eps)
@@ -99,7 +101,7 @@ class Minorants(eqx.Module):
         return _stacked(*tree.sub(self.sums.slope, self.lost.slope))
 
     def __add__(self, other: "Minorants") -> "Minorants":
-        """Those of both together."""
+        """The sums over both sets of rounds."""
         return jax.tree.map(jnp.add, self, other)
 
     @property
@@ -123,39 +125,47 @@ class Minorants(eqx.Module):
         return jnp.maximum(self.sums.multiplier / jnp.maximum(self.rounds, 1).astype(self.sums.loss.dtype), 0)
 
     def lower_bound(self, domain: AbstractDomain, multiplier: Any, guess: Any = None) -> Float[Array, ""]:
-        """No feasible x has a total loss below this, for any multiplier. `guess`: a vertex that may be the lowest."""
+        """A lower bound on the total loss of every feasible x, valid for any multiplier >= 0.
+
+        `guess` is a vertex that may be the minimiser.
+        """
         return self._lowest(domain, jnp.concatenate([jnp.ones_like(multiplier, shape=1), multiplier]), guess)
 
     def regret_bound(self, domain: AbstractDomain, multiplier: Any, guess: Any = None) -> Float[Array, ""]:
-        """The regret against every feasible x is at most this, for any multiplier.
+        """An upper bound on the regret against every feasible x, valid for any multiplier >= 0.
 
-        Sums that are not finite, as after an overflow, prove nothing: it is infinite then.
+        It is infinite if a sum is not finite, for example after an overflow.
         """
         bound = self.sums.loss - self.lower_bound(domain, multiplier, guess)
         return jnp.where(jnp.isfinite(bound), bound, jnp.inf)
 
     def good_regret_bound(self, domain: AbstractDomain, limit: Any = lambda multiplier: multiplier) -> Float[Array, ""]:
-        """The same at a good multiplier, after `limit`, with rounding allowed for; all in compiled code."""
+        """`regret_bound` at a good multiplier, with rounding errors included; works in compiled code.
+
+        `limit` maps that multiplier to the one that is used.
+        """
         cautious = self.cautious(domain, float(jnp.finfo(self.sums.loss.dtype).eps))
         multiplier, vertex = cautious.good_multiplier(domain)
         return cautious.regret_bound(domain, limit(multiplier), vertex)
 
     def least_violation(self, domain: AbstractDomain, multiplier: Any) -> Float[Array, ""]:
-        """<multiplier, sum_s g_s(x)> is at least this for all x in X: if it is positive, no x is feasible."""
+        """A lower bound on <multiplier, sum_s g_s(x)> over X. If it is positive, no x is feasible."""
         return self._lowest(domain, jnp.concatenate([jnp.zeros_like(multiplier, shape=1), multiplier]))
 
     def good_multiplier(self, domain: AbstractDomain) -> tuple[Float[Array, " m"], Any]:
-        """The best multiple of the mean multiplier that a few LMOs find, in compiled code; and a vertex for it.
+        """(multiplier, vertex): the best multiple of the mean multiplier that a few LMO calls find; in compiled code.
 
-        The lower bound is concave along it, and below the line that each vertex gives: from 1 and the end to which it
-        rises, the next multiple is where two lines meet, one rising and one falling.
+        Along the multiple the lower bound is concave, and each vertex gives a line above it. From two multiples, the
+        next one is where a rising and a falling line meet.
         """
         direction, slopes = self.mean_multiplier, self.slope
         of_loss = jax.tree.map(lambda leaf: leaf[0], slopes)
         of_constraints = tree.combine(direction, jax.tree.map(lambda leaf: leaf[1:], slopes))
 
         def line(multiple, guess):
-            """(height at 0, slope, value), and the vertex."""
+            """(height at multiple 0, slope, value at `multiple`) of the line that the best vertex gives, and that
+            vertex.
+            """
             vertex = domain.lmo(tree.add(of_loss, tree.scale(multiple, of_constraints)), guess)
             height = self.sums.offset[0] + vertex.dot(of_loss)
             slope = direction @ self.sums.offset[1:] + vertex.dot(of_constraints)
@@ -194,7 +204,7 @@ class Minorants(eqx.Module):
         return multiple * direction, vertex
 
     def at(self, y: Point) -> Float[Array, " n"]:
-        """The minorants of the loss and of the constraints at y."""
+        """The values at y of the minorants of the loss and of each constraint."""
         return self.sums.offset + jax.vmap(lambda slope: tree.dot(slope, y))(self.slope)
 
     def _lowest(self, domain, weights, guess=None):
@@ -202,25 +212,28 @@ class Minorants(eqx.Module):
 
 
 def _batch(x: Point) -> int:
-    """How many rounds' slopes are added up before they go into the sum: large arrays are then read half as often."""
+    """How many rounds' slopes are collected before they are added to the total.
+
+    More than one for large decisions, whose arrays are then read less often.
+    """
     return _BATCH if tree.size(x) > _LARGE else 1
 
 
 def _settled(total, lost):
-    """The same pair, in which only rounding is left for the second."""
+    """A compensated sum (total, lost) with the same value, whose second part is only rounding error."""
     new = tree.sub(total, lost)
     return new, tree.add(tree.sub(new, total), lost)
 
 
 def _stacked(of_loss, of_constraints):
-    """Along a leading axis."""
+    """The slopes of the loss and of the constraints, along one leading axis."""
     return jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), of_loss, of_constraints)
 
 
 def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n"], Point]:
-    """(offsets, slopes) of the tangents at x of the loss and of each constraint, for decisions that stay.
+    """(offsets, slopes) of tangents at x that lie below the loss and each constraint, for decisions that do not move.
 
-    They are lower by what rounding may have added, as in `Minorants.cautious`.
+    Offsets are lowered by a bound on rounding errors, as in `Minorants.cautious`.
     """
     values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
     size, offset = _sizes(problem.domain, x, values, of_loss, of_constraints), values - at_x
@@ -229,14 +242,17 @@ def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n
 
 
 def _sizes(domain, x, values, of_loss, of_constraints):
-    """What rounds: |h(x)|, and |grad h(x)| times a length that no point of X has; (2, n)."""
+    """(2, n): |h(x)| for the loss and each constraint, and a bound on |<grad h(x), y>| over X.
+
+    Rounding errors are proportional to these.
+    """
     lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
     reach = tree.norm(x) + _diameter(domain).astype(lengths.dtype)
     return jnp.stack([jnp.abs(values), reach * lengths])
 
 
 def _tangents(problem, x, round):
-    """Values at x, <slopes, x>, the slope of the loss and those of the constraints."""
+    """(values at x, <slopes, x>, slope of the loss, slopes of the constraints)."""
     value, values = problem.values(x, round, x)
     of_loss, of_constraints = problem.gradients(x, round)
     at_x = problem.derivative(x, round, x)
@@ -247,7 +263,7 @@ def _tangents(problem, x, round):
 
 
 def _diameter(domain):
-    """An upper bound on that in the l2 norm; 0 of a set that knows none."""
+    """The domain's l2 diameter, or its l1 diameter, which is larger; 0 if neither is known."""
     for ord in (2, 1):
         with contextlib.suppress(DomainError):
             return jnp.asarray(domain.diameter(ord))

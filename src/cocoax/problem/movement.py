@@ -11,7 +11,7 @@ _ULPS = 16
 
 
 def arguments(function, view, round, previous) -> tuple:
-    """What a loss or constraint is called with."""
+    """The arguments for a call of the loss or constraint: (x, round), and `previous` if it takes that."""
     if not isinstance(function, WithPrevious):
         return view, round
     if has_view(view):
@@ -20,10 +20,10 @@ def arguments(function, view, round, previous) -> tuple:
 
 
 def nearby(x):
-    """A constant c with no two entries alike and none 0, although x + c is x but for a few roundings.
+    """A small constant c, different and nonzero in every entry: x + c differs from x by a few roundings only.
 
-    At previous = x a cost of movement may have a kink, where JAX's derivative is not finite (`jnp.linalg.norm`). At
-    previous = x + c it has none, and if both move together, what it pays does not change.
+    A cost of movement may have a kink at previous = x, where JAX's derivative is not finite (`jnp.linalg.norm`). At
+    previous = x + c there is none, and moving both does not change the cost.
     """
 
     def shift(leaf):
@@ -36,5 +36,5 @@ def nearby(x):
 
 
 def decisions_before(path):
-    """For a path of decisions (leading axis), the one before each; before the first, itself."""
+    """For a path of decisions (leading axis): the one before each; for the first, itself."""
     return jax.tree.map(lambda leaf: jnp.concatenate([leaf[:1], leaf[:-1]]), path)

@@ -9,7 +9,7 @@ _COLUMNS = ("game", "round", "loss", "regret", "score", "lmo_calls", "gradient_c
 
 
 def request_fields(request) -> bool | tuple[str, ...]:
-    """Names of the fields of a round that make its request; or all (True) or none (False)."""
+    """The names of the round's fields that form the request; True for all of them, False for none."""
     if isinstance(request, bool):
         return request
     names = (request,) if isinstance(request, str) else request
@@ -19,7 +19,7 @@ def request_fields(request) -> bool | tuple[str, ...]:
 
 
 def constraint_names(constraints) -> tuple[str, ...]:
-    """The names of constraints, from their number or as users gave them."""
+    """The names of constraints: the user's, or `constraint_0`, ... if only their number is given."""
     if not isinstance(constraints, str | tuple | list):
         count = check.whole(constraints, "constraints", ProblemError, low=1)
         return ("constraint",) if count == 1 else tuple(f"constraint_{i}" for i in range(count))

@@ -36,7 +36,7 @@ class PolicySums(eqx.Module):
 
     @classmethod
     def none(cls, problem: Problem, like: Point) -> "PolicySums":
-        """Those of no rounds, for decisions like this one."""
+        """The sums over no rounds, for decisions like `like`."""
         m, kind = problem.constraints, tree.dtype(like)
         zero = jnp.zeros(len(_SCALES), kind)
         slopes = jax.tree.map(lambda leaf: jnp.zeros((_FIRST, m + 1, *leaf.shape), leaf.dtype), like)
@@ -44,7 +44,7 @@ class PolicySums(eqx.Module):
         return cls(jnp.zeros((len(_SCALES), m), kind), zero, zero, first, jnp.zeros(m, kind), jnp.zeros((), jnp.int32))
 
     def with_round(self, problem: Problem, x: Point, round: Round, multiplier: Any) -> "PolicySums":
-        """After a round in which x was played, at this multiplier."""
+        """The sums after one more round, in which x was played at this multiplier."""
         return jax.lax.cond(
             self.rounds < _FIRST,
             lambda: self._kept(problem, x, round, multiplier),
@@ -52,6 +52,7 @@ class PolicySums(eqx.Module):
         )
 
     def _kept(self, problem, x, round, multiplier):
+        """The sums while the prices are not final: keep the round's tangents and recompute prices and sums."""
         first = jax.tree.map(
             lambda old, new: old.at[self.rounds].set(new), self.first, tangents(problem, x, round)
         )  # those that are not there yet are 0, and so is their minimum
@@ -68,6 +69,7 @@ class PolicySums(eqx.Module):
         return PolicySums(prices, sums, jnp.zeros_like(sums), first, total, self.rounds + 1)
 
     def _added(self, problem, x, round):
+        """The sums once the prices are final: add the round's minimum at each price."""
         linear = is_linear(problem, round)  # then all tangents are the same
 
         def least(price):
@@ -78,15 +80,15 @@ class PolicySums(eqx.Module):
         return PolicySums(self.prices, sums, lost, self.first, self.multiplier, self.rounds + 1)
 
     def lower_bounds(self) -> Float[Array, " prices"]:
-        """For each price: no policy that meets the constraints has less loss."""
+        """For each price: a lower bound on the total loss of every policy that meets the constraints."""
         return self.sums - self.lost
 
     def best_lower_bound(self) -> Float[Array, ""]:
-        """The highest of them; minus infinity where none is finite."""
+        """The highest of `lower_bounds()`; minus infinity if none is finite."""
         lower = self.lower_bounds()
         return jnp.where(jnp.isfinite(lower), lower, -jnp.inf).max()
 
 
 def _weights(price):
-    """Of the loss, and of each constraint."""
+    """(1, price): the weights of the loss and of each constraint."""
     return jnp.concatenate([jnp.ones_like(price, shape=1), price])

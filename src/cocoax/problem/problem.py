@@ -100,9 +100,9 @@ class Problem(eqx.Module):
         return isinstance(self.loss, WithPrevious) or isinstance(self.constraint, WithPrevious)
 
     def after(self, previous: Point | None) -> "Problem":
-        """The same problem in a round after the decision `previous`: `values` then count the movement from there.
+        """The same problem, in a round that follows the decision `previous`: `values` then include movement from there.
 
-        After None: of decisions that stay.
+        With None, decisions do not move.
         """
         return eqx.tree_at(lambda problem: problem.previous, self, previous, is_leaf=lambda node: node is None)
 
@@ -117,7 +117,7 @@ class Problem(eqx.Module):
         return self.has_requests and not self.has_movement
 
     def request_of(self, round: Round) -> Round | None:
-        """What of this round is seen before the decision; None if nothing is."""
+        """The part of this round that is seen before the decision; None if nothing is."""
         if not isinstance(self.request, tuple):
             return round if self.request else None
         missing = [name for name in self.request if not (isinstance(round, dict) and name in round)]
@@ -134,10 +134,10 @@ class Problem(eqx.Module):
     def values(
         self, x: Point, round: Round, previous: Point | None = None
     ) -> tuple[Float[Array, ""], Float[Array, " m"]]:
-        """(f(x), g(x)); g always as a vector.
+        """(f(x), g(x)), with g always a vector.
 
-        With movement, `previous` is by default the decision of the round before, where that is known (`after`), and
-        else x: a decision that stays.
+        With movement, `previous` is by default the decision of the previous round, if that is known (`after`);
+        otherwise x, so that nothing moves.
         """
         if previous is None:
             previous = x if self.previous is None else self.previous
@@ -151,7 +151,7 @@ class Problem(eqx.Module):
     def linearize(self, x: Point, round: Round, previous: Point | None = None) -> tuple[Any, Any, Callable]:
         """(f(x), g(x), pull), where `pull(a, b)` is the gradient of a f + <b, g> at x, in one backward pass.
 
-        Values as `values` has them, gradients as `gradients`.
+        Values are those of `values`, gradients those of `gradients`.
         """
         if self.loss_grad is None and (self.constraint_grad is None or self.constraints == 0):
             function = self._of_point(self._values, x, round, previous)
@@ -168,10 +168,10 @@ class Problem(eqx.Module):
         return loss, constraint, pull
 
     def gradients(self, x: Point, round: Round, previous: Point | None = None) -> tuple[Point, Point]:
-        """The gradient of f at x, and those of the constraints along a leading axis.
+        """(gradient of f at x, gradients of g at x along a leading axis).
 
-        With movement, they are by default those of a decision that stays, x -> f(x, round, x): so a cost of movement
-        alone has the gradient 0, at its kink too. If `previous` is given, it is a constant.
+        With movement, these are by default gradients of x -> f(x, round, x), of a decision that does not move: a cost
+        of movement alone has the gradient 0, at its kink too. A given `previous` is treated as a constant.
         """
         view = self.domain.view(x)
         if self.has_movement and previous is not None and (self.loss_grad or self.constraint_grad):
@@ -189,8 +189,10 @@ class Problem(eqx.Module):
         return loss_gradient, constraint_gradients
 
     def derivative(self, x: Point, round: Round, direction: Point) -> tuple[Array, Array] | None:
-        """<gradient, direction> of f and of each g, as `gradients` has them, by one forward pass, which shares with
-        `values` what it computes; None where only gradients are known."""
+        """<gradient, direction> for f and for each g, by one forward pass; None if only gradients are known.
+
+        The gradients are those of `gradients`. In compiled code the pass shares its work with `values`.
+        """
         view = self.domain.view(x)
         if self.loss_grad is not None or self.constraint_grad is not None or has_view(view):
             return None
@@ -202,10 +204,10 @@ class Problem(eqx.Module):
     def curvature(
         self, x: Point, round: Round, a: Any, b: Any, previous: Point | None = None
     ) -> Callable[[Point], Point]:
-        """Products with the Hessian of a f + <b, g> at x, as a function of the direction.
+        """A function that maps a direction to its product with the Hessian of a f + <b, g> at x.
 
-        It is 0 where f and g cannot be differentiated twice. At kinks its products may be not finite. With movement,
-        it is the derivative of `gradients`.
+        It returns 0 where f and g cannot be differentiated twice; at kinks it may not be finite. With movement, it is
+        the derivative of `gradients`.
         """
         view = self.domain.view(x)
         try:
@@ -220,7 +222,7 @@ class Problem(eqx.Module):
         return stated(self.regularity, norm, needs, who)
 
     def _of_point(self, values, x, round, previous):
-        """`values` as a function of a point near x, to be differentiated there."""
+        """The function `values` of a point near x, ready to be differentiated there."""
         if self.has_movement and previous is None:
             apart = nearby(x)
             return lambda point: values(point, round, tree.add(point, apart))

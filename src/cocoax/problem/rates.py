@@ -53,16 +53,16 @@ class Rate(eqx.Module):
         self.margin = positive_parameter(margin, "margin")
 
     def __call__(self, x: Any, round: Any) -> Float[Array, ""]:
-        """The true rate."""
+        """The true rate at x, between 0 and 1."""
         scores = self.score(x, round)
         return self._mean((scores > 0).astype(scores.dtype), round)
 
     def above(self, x: Any, round: Any) -> Float[Array, ""]:
-        """A convex bound: at least the rate."""
+        """A convex upper bound on the rate."""
         return self._mean(jnp.maximum(0, 1 + self._scaled(x, round)), round)
 
     def below(self, x: Any, round: Any) -> Float[Array, ""]:
-        """A concave bound: at most the rate."""
+        """A concave lower bound on the rate."""
         return self._mean(jnp.minimum(1, self._scaled(x, round)), round)
 
     def at_most(self, limit: Any) -> "_Limit":
@@ -87,7 +87,7 @@ class Rate(eqx.Module):
 
 
 class _Limit(eqx.Module):
-    """The bound above of one rate, less the bound below of another, less a limit."""
+    """The convex constraint high.above(x) - low.below(x) - limit <= 0; a missing rate counts as 0."""
 
     high: Rate | None
     low: Rate | None

@@ -43,6 +43,7 @@ class Regularity(eqx.Module):
 
 
 def _constant(value, name):
+    """A constant of `Regularity`, checked to be one finite number >= 0; None if not stated."""
     if value is None:
         return None
     if not tree.is_traced(value):
@@ -55,6 +56,7 @@ def _constant(value, name):
 
 
 def regularities(regularity) -> tuple[Regularity, ...]:
+    """The user's `regularity` as a tuple, with at most one per norm."""
     if regularity is None:
         return ()
     several = tuple(regularity) if isinstance(regularity, tuple | list) else (regularity,)
@@ -66,7 +68,10 @@ def regularities(regularity) -> tuple[Regularity, ...]:
 
 
 def stated(regularities: Sequence[Regularity], norm: float, needs: Sequence[str], who: str) -> Regularity:
-    """The one that is stated in `norm`, checked to hold what `who` needs."""
+    """The regularity that is stated in `norm`; raises `ProblemError` unless it states all constants in `needs`.
+
+    `who` needs them: the error names it.
+    """
     name, spelt = ("l2", "2") if norm == 2 else ("linf", "jnp.inf")
     for regularity in regularities:
         if regularity.norm == norm:

@@ -1,6 +1,6 @@
-"""Users' rounds: one PyTree of arrays that share a leading axis, made from frames, columns and lists where needed.
+"""Users' rounds as one PyTree of arrays with a common leading axis, converted from frames, columns and lists.
 
-Frames are known by what they can do (`columns`, `to_numpy`), so that neither pandas nor polars is imported.
+Frames are recognised by their attributes (`columns`, `to_numpy`), so that neither pandas nor polars is imported.
 """
 
 import numbers
@@ -16,10 +16,10 @@ from ..errors import ProblemError
 
 
 def as_rounds(rounds: Any) -> Any:
-    """Rounds with arrays in place of frames, columns of frames, and lists of numbers; anything else unchanged.
+    """The rounds, with frames, their columns, and lists of numbers converted to arrays; anything else unchanged.
 
-    A frame of pandas or polars is a dict of its columns. A column of lists of one length, or of arrays, has their axes
-    after the first.
+    A frame of pandas or polars becomes a dict of its columns. A column of arrays, or of lists of one length, becomes
+    one array with a leading axis of rounds.
 
     >>> as_rounds({"cost": [[1, 2], [3, 4]], "used": [True, False]})["cost"].shape
     (2, 2)
@@ -28,6 +28,8 @@ def as_rounds(rounds: Any) -> Any:
 
 
 def _converted(node, name):
+    """`as_rounds` for a part of the rounds; errors call it `name`."""
+
     def convert(path, leaf):
         where = name + keystr(path)
         if isinstance(leaf, list):
@@ -47,7 +49,7 @@ def _converted(node, name):
 
 
 def _listed(values: list) -> np.ndarray | list:
-    """Numbers in lists of equal lengths as an array: booleans, or floats."""
+    """A list of numbers as an array of booleans or floats; lists of unequal lengths are returned as they are."""
     try:
         array = np.asarray(values)
     except ValueError:  # unequal lengths
@@ -56,6 +58,7 @@ def _listed(values: list) -> np.ndarray | list:
 
 
 def _column(column, name) -> Any:
+    """A column of a frame as an array; errors call it `name`."""
     array = column.to_numpy()
     if array.ndim == 2 and hasattr(column, "columns"):
         raise ProblemError(f"{name} stands for several columns of one name; rename them")
@@ -63,15 +66,18 @@ def _column(column, name) -> Any:
 
 
 def signed(dtype: Any) -> Any:
-    """The dtype; int32 for unsigned ones that it holds: negatives and differences of these would wrap without a word.
+    """int32 for uint8 and uint16, whose negatives and differences would wrap silently; other dtypes as they are.
 
-    (Not for uint32, in which keys are stored.)
+    Random keys are stored as uint32, which is therefore not converted.
     """
     return np.dtype(np.int32) if dtype in (np.uint8, np.uint16) else dtype
 
 
 def _fitting(array, name):
-    """The array, if JAX keeps its whole numbers: without `jax_enable_x64`, it takes those of 64 bits modulo 2^32."""
+    """The array; raises `ProblemError` if JAX would change its integers.
+
+    Without `jax_enable_x64`, JAX takes 64-bit integers modulo 2^32.
+    """
     if isinstance(array, np.ndarray | jax.Array) and signed(array.dtype) != array.dtype:
         return array.astype(signed(array.dtype))
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
@@ -84,7 +90,7 @@ def _fitting(array, name):
 
 
 def _stacked(values, name) -> np.ndarray:
-    """The entries of an array of objects, which are arrays or lists of one shape."""
+    """An object array of arrays or lists, all of one shape, as one numeric array."""
     parts = [np.asarray(value) for value in values]
     parts = [_stacked(part, name) if part.dtype == object and part.ndim else part for part in parts]
     missing = [t for t, (value, part) in enumerate(zip(values, parts)) if part.dtype == object]
@@ -99,7 +105,7 @@ def _stacked(values, name) -> np.ndarray:
 
 
 def number_of_rounds(rounds) -> int:
-    """T, the length of the leading axis that all leaves share."""
+    """T, the common length of all leaves' leading axis."""
     _check_kind(rounds)
     leaves = jax.tree.leaves(rounds)
     if not leaves:
@@ -114,6 +120,7 @@ def number_of_rounds(rounds) -> int:
 
 
 def _check_kind(rounds):
+    """Raise `ProblemError` if `rounds` is a class, a list of dicts, or holds something that is not numbers."""
     if isinstance(rounds, type):
         raise ProblemError(f"{rounds.__name__} is a class; give rounds, or write {rounds.__name__}(...)")
     if hasattr(rounds, "emit"):
@@ -141,7 +148,7 @@ def _first_list(path):
 
 
 def entry_not_finite(round: Any, name: str = "round") -> str | None:
-    """The first entry of a round that is NaN or infinite, in words.
+    """The first entry of a round that is NaN or infinite, as text; None if all are finite.
 
     >>> entry_not_finite({"cost": np.array([1.0, 2.0, np.nan])})
     "round['cost'][2] is nan"
