@@ -1,4 +1,4 @@
-"""Checks of what a study is given, and the errors of the user's code in one line."""
+"""Checks of a study's arguments, and errors from users' code as one line."""
 
 import contextlib
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from ..errors import CocoaxError, LabError, ProblemError
 
 
 def check_rounds(name, drawn, longest):
-    """Refuse a problem that has fewer rounds than the longest horizon."""
+    """Raise `ProblemError` if a problem has fewer rounds than the longest horizon."""
     shortest = min((np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(drawn.rounds)), default=0)
     if shortest < longest:
         raise ProblemError(f"the problem {name!r} has {shortest} rounds, but a horizon of {longest} was asked")
 
 
 def by_name(parts, what) -> Mapping:
-    """A dict of problems or learners, checked."""
+    """`parts`, checked to be a nonempty dict with distinct names; `what` is "problem" or "learner"."""
     if not isinstance(parts, Mapping) or not parts:
         text = "none" if parts == {} else check.described(parts)
         raise LabError(f"{what}s must be a dict of at least one {what} by its name, got {text}")
@@ -28,7 +28,7 @@ def by_name(parts, what) -> Mapping:
 
 
 def of_problem(horizons, name):
-    """The horizons of one problem."""
+    """The horizons of the problem `name`; `horizons` is one list for all problems, or a dict by problem."""
     if not isinstance(horizons, Mapping):
         return horizons
     if name not in horizons:
@@ -37,7 +37,7 @@ def of_problem(horizons, name):
 
 
 def whole_numbers(values, name, low) -> list[int]:
-    """Sorted, each once, and none below `low`."""
+    """The distinct numbers in increasing order, checked to be integers >= `low`."""
     if isinstance(values, str) or any(isinstance(value, bool) for value in np.atleast_1d(values).tolist()):
         raise LabError(f"{name} must be a list of whole numbers, got {check.described(values)}")
     try:
@@ -50,14 +50,14 @@ def whole_numbers(values, name, low) -> list[int]:
 
 
 def error_text(error: Exception) -> str:
-    """An error in one line, with its type unless it is one of ours."""
+    """The error as one line, beginning with its type unless it is a `CocoaxError`."""
     text = " ".join(str(error).split("\n--------------------")[0].split())
     return text if isinstance(error, CocoaxError) else f"{type(error).__name__}: {text}"
 
 
 @contextlib.contextmanager
 def naming_problem(name):
-    """Around the user's code that makes a problem and its rounds: its errors name the problem."""
+    """Context for users' code that makes a problem and its rounds: its errors become a `LabError` with the name."""
     try:
         yield
     except Exception as error:

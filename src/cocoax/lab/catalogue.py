@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> dict[str, list[Entry]]:
-    """By kind: domains, primals, duals, learners, problems."""
+    """The entries by kind: domains, primals, duals, learners, problems."""
     return {
         kind: [Entry(name, _summary(part), *part.facts.columns()) for name, part in offered(package).items()]
         for kind, package in _PACKAGES.items()
@@ -39,7 +39,7 @@ def kind_of(name: str) -> str:
 
 
 def markdown(kind: str) -> str:
-    """The entries of one kind as a table for the docs."""
+    """The entries of one kind as a Markdown table for the docs."""
     rows = [("name", *COLUMNS[kind]), ("---",) * 3]
     rows += [(f"`{entry.name}`", entry.cost, entry.guarantee) for entry in catalogue()[kind]]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

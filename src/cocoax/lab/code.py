@@ -13,7 +13,7 @@ from .names import closest
 
 
 def part_from(text: str, folder: Path = Path()) -> Any:
-    """What "mine.py:MomFW" or "mine:MomFW" names, in a folder."""
+    """The object that a text such as "mine.py:MomFW" or "mine:MomFW" names; the file is looked for in `folder`."""
     file, _, name = text.rpartition(":")
     path = folder / (file if file.endswith(".py") else f"{file}.py")
     if not file:
@@ -26,13 +26,13 @@ def part_from(text: str, folder: Path = Path()) -> Any:
 
 
 def learner_from(text: str) -> tuple[str, AbstractLearner]:
-    """A learner of the user's own, and its name. Of a class, one with default arguments; a primal gets a dual."""
+    """(name, learner) for such a text. A class is called without arguments; a primal gets a dual."""
     part = part_from(text)
-    return text.rpartition(":")[2], as_learner(_made(part, text), text)
+    return text.rpartition(":")[2], as_learner(_instantiated(part, text), text)
 
 
 def as_learner(part: Any, text: str) -> AbstractLearner:
-    """A primal plays with the dual of `Auto`'s kind, which needs no constants."""
+    """`part` if it is a learner; a primal is combined with `RobustPI`, the dual that needs no constants."""
     if isinstance(part, AbstractPrimal):
         return learners.PrimalDual(part, dual.RobustPI())
     if not isinstance(part, AbstractLearner):
@@ -40,7 +40,8 @@ def as_learner(part: Any, text: str) -> AbstractLearner:
     return part
 
 
-def _made(part, text):
+def _instantiated(part, text):
+    """`part`, or an instance with default arguments if it is a class."""
     if not isinstance(part, type):
         return part
     try:

@@ -1,4 +1,4 @@
-"""A study in words."""
+"""A summary of a study as text."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ _SHOWN = 5  # learners of a problem
 
 
 def summary(study: "Study") -> Summary:
-    """How many games were played, and who has the lowest mean score at each problem's longest horizon."""
+    """How many games were played, and which learner has the lowest mean score at each problem's longest horizon."""
     games, missing = len(study.plan), len(study.missing())
     played = f"{games - missing:,} of {games:,} games played"
     if study.refused:

@@ -22,13 +22,13 @@ def study_from(
     learners: str | None = None,
     allow_code: bool = False,
 ) -> Study:
-    """The study that a file describes.
+    """The study that a Python or TOML file describes.
 
     **Arguments:**
 
-    - `horizons`, `seeds`: instead of the file's.
+    - `horizons`, `seeds`: values to use instead of the file's.
     - `learners`: names, short or whole, separated by commas; all by default.
-    - `allow_code`: whether a TOML file may name parts of a Python file beside it, as "mine:MomFW".
+    - `allow_code`: whether a TOML file may name parts of a Python file in the same folder, as "mine:MomFW".
     """
     if not path.is_file():
         raise LabError(f"there is no file {path}; give a Python or a TOML file that describes a study")
@@ -47,7 +47,7 @@ def study_from(
 
 
 def chosen(text: str | Sequence[str] | None, learners: Mapping) -> dict:
-    """The learners that a text names, by whole or short names, or by classes that only one of them has."""
+    """The learners that a text names, by whole or short names, or by a class that only one of them has."""
     kinds = [getattr(learner, "known_as", type(learner).__name__) for learner in learners.values()]
     classes = {kind: name for kind, name in zip(kinds, learners) if kinds.count(kind) == 1}
     return {name: learners[name] for name in select(text, learners, "learner", classes) or learners}

@@ -1,4 +1,4 @@
-"""What the theorems promise, as a table, and from which horizon on they promise anything."""
+"""The theorems' bounds as a table, and the horizon from which each bound is better than the trivial one."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class Method(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """What a primal's constants ask of a domain, as plain numbers."""
+    """What the constants of a primal ask of a domain, its diameter and dimension, as plain numbers."""
 
     width: float
     dimension: int
@@ -39,7 +39,10 @@ class _Sizes(NamedTuple):
 
 
 def methods(*, diameter, lipschitz, smoothness, constraint_bound, dimension, beta=0.0) -> dict[str, Method]:
-    """Algorithm 1 with every primal that has constants, and Algorithm 2, with R and D in the l2 norm."""
+    """The proven methods by name: Algorithm 1 with each primal that has constants, Algorithm 2, and `_frontier`.
+
+    R (`diameter`) and D (`lipschitz`) are in the l2 norm.
+    """
     sizes: dict[str, Any] = {"lipschitz": lipschitz, "smoothness": smoothness, "constraint_bound": constraint_bound}
     domain = cast(AbstractDomain, _Sizes(diameter, dimension))
     proven = {name: method.constants(domain) for name, method in _primals().items()}
@@ -62,7 +65,7 @@ def _primals() -> dict[str, primal.AbstractPrimal]:
 
 
 def _frontier(domain, lipschitz, smoothness, constraint_bound, beta) -> dict[str, Method]:
-    """The methods beyond the paper; logarithms are not in their exponents."""
+    """The proven methods that are not in the paper; their exponents leave out logarithms."""
     sizes: dict[str, Any] = {"diameter": domain.diameter(2), "lipschitz": lipschitz}
     bound, partial = {"constraint_bound": constraint_bound}, functools.partial
     facts: Any = learners.PDOFW.facts  # PENOFW's are the same
@@ -87,7 +90,7 @@ def _frontier(domain, lipschitz, smoothness, constraint_bound, beta) -> dict[str
 
 
 def table(methods: dict[str, Method], horizons, *, diameter, lipschitz, constraint_bound) -> list[Row]:
-    """Bounds of all methods at all horizons, beside what any play has."""
+    """A row with the bounds of each method at each horizon, and the trivial bounds that any decisions keep."""
     rows = []
     for name, method in methods.items():
         for T in horizons:
@@ -98,9 +101,10 @@ def table(methods: dict[str, Method], horizons, *, diameter, lipschitz, constrai
 
 
 def useful_from(method: Method, slope, which: str) -> int | None:
-    """About the horizon from which a bound stays below `slope * T`, which holds for any decisions; None beyond 1e15.
+    """About the smallest horizon from which a bound stays below `slope * T`, the trivial bound; None if above 1e15.
 
-    Rounding of block lengths makes bounds jump, so the search looks at eight horizons in each doubling.
+    `which` is "regret" or "violation". Rounded block lengths make bounds jump, so the search looks at eight horizons in
+    each doubling.
     """
 
     def useful(T):
@@ -116,5 +120,5 @@ def useful_from(method: Method, slope, which: str) -> int | None:
 
 
 def pick(methods: dict[str, Method], names: str | Sequence[str] | None) -> dict[str, Method]:
-    """The methods that a text names, whole or short, separated by commas; all without one."""
+    """The methods that a text names, whole or short, separated by commas; all of them without a text."""
     return {name: methods[name] for name in select(names, methods, "method") or methods}

@@ -1,4 +1,4 @@
-"""Names that users type: whole, short, or several in one text."""
+"""Names that users type: whole names, short names, or a list of names in one text."""
 
 import difflib
 import re
@@ -10,7 +10,7 @@ _BETWEEN_WORDS = r"[\s(),;+]+"
 
 
 def closest(name: str, names: Iterable[str], what: str) -> str:
-    """The name, if it is one of `names`; otherwise an error that suggests the nearest one."""
+    """`name` if it is one of `names`; otherwise a `LabError` that suggests the nearest one, calling it a `what`."""
     names = list(names)
     if name in names:
         return name
@@ -23,14 +23,16 @@ def closest(name: str, names: Iterable[str], what: str) -> str:
 
 
 def _with_close_word(name, names) -> list[str]:
+    """The names that have a word similar to `name`."""
     words = {word: other for other in reversed(names) for word in re.split(_BETWEEN_WORDS, other)}
     return [words[word] for word in difflib.get_close_matches(name, words, n=1)]
 
 
 def resolve(name: str, names: Iterable[str], what: str, classes: Mapping[str, str] | None = None) -> str:
-    """One of `names`, by all of it or by one of its words; `classes` are names by their class.
+    """The one of `names` that the user means by its whole text or by one of its words.
 
-    Words count in any case and without hyphens. Of several names with the word, the one that ends with it is meant.
+    Case and hyphens do not matter. If several names have the word, the one that ends with it is meant. `classes` maps a
+    class's name to the name of the only learner of that class.
 
     >>> methods = ["Algorithm 1 + OCG", "Algorithm 1 + OCG (scaled)", "Algorithm 2 (PDMFW, ball)", "PD-OGD (projected)"]
     >>> [resolve(short, methods, "method") for short in ("ocg", "PDMFW", "PDOGD")]
@@ -52,9 +54,9 @@ def resolve(name: str, names: Iterable[str], what: str, classes: Mapping[str, st
 def select(
     text: str | Sequence[str] | None, names: Iterable[str], what: str, classes: Mapping[str, str] | None = None
 ) -> list[str] | None:
-    """The names in a text, separated by commas or semicolons, which names may contain too; None for no text.
+    """The names in a text, separated by commas or semicolons; names may contain these too. None for no text.
 
-    A list of names is taken as it is.
+    A list of names is resolved name by name.
 
     >>> select("A, tuned, B", ["A, tuned", "B", "C"], "learner")
     ['A, tuned', 'B']

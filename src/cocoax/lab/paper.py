@@ -24,7 +24,7 @@ DESCRIPTIONS = {
 
 
 def paper_learners() -> dict:
-    """Algorithm 1 with each of its primals, and Algorithm 2, with their theorems' constants."""
+    """Algorithm 1 with each of its primals, and Algorithm 2, both with the constants of their theorems."""
     primals = (primal.OCG(), primal.OSPF(), primal.ORGFW(), primal.SFTPL(), primal.MFW("cube"))
     return {
         **{f"Algorithm 1 + {type(part).__name__}": learners.Blocks(part) for part in primals},
@@ -33,7 +33,7 @@ def paper_learners() -> dict:
 
 
 def rivals() -> dict:
-    """Baselines, and variants of the paper's learners that work better."""
+    """Baselines, and variants of the paper's learners that perform better."""
     return {
         "Auto": learners.Auto(),
         "play the start": learners.Stay(),
@@ -53,7 +53,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def slopes() -> dict[str, theory.Rates]:
-    """The exponents of T that the theorems prove."""
+    """The proven exponents of T, by the learner's name."""
     proven = {
         name: theory.rates(learner.primal.alpha)
         for name, learner in paper_learners().items()
@@ -64,7 +64,7 @@ def slopes() -> dict[str, theory.Rates]:
 
 
 def reproduction(out: Path | str, *, instances=30, horizons=None, names=None, seed=0, quick=False) -> Study:
-    """The study behind `cocoax reproduce`; `names` are those of learners, whole or short, separated by commas."""
+    """The study behind `cocoax reproduce`; `names` are learners' names, whole or short, separated by commas."""
     learners = chosen(names, paper_learners() | rivals())
     horizons = horizons or (QUICK_HORIZONS if quick else None)
     by_problem = {"paper": horizons or HORIZONS, "binding": horizons or BINDING_HORIZONS}

@@ -1,4 +1,4 @@
-"""Formulas of docstrings as a terminal can show them."""
+"""Turns the formulas in docstrings into Unicode text for a terminal."""
 
 import re
 
@@ -22,7 +22,7 @@ _GROUP = r"\{([^{}]*)\}"
 
 
 def plain(text: str) -> str:
-    r"""A text whose formulas, between dollar signs, are written with Unicode. The last one may be cut off.
+    r"""The text, with formulas between dollar signs written in Unicode; the last one may lack its second dollar.
 
     >>> plain(r"$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$ with $\|X\|_*\le k$")
     'f_t(X) = ½Σ_{(i,j) ∈ B_t}(X_ij-M_ij)² with ‖X‖_* ≤ k'
@@ -31,6 +31,7 @@ def plain(text: str) -> str:
 
 
 def _unicode(formula: str) -> str:
+    """One formula in LaTeX as Unicode text."""
     formula = formula.replace(r"\|", "‖").replace(r"\{", "⦃").replace(r"\}", "⦄").replace(r"\frac12", "½")
     formula = re.sub(r"\\[,;:! ]", " ", formula)
     formula = re.sub(r"\\frac(\\[a-z]+|\w)(\w)", r"\1/\2", formula)

@@ -1,4 +1,4 @@
-"""The problems of a study. Their rounds depend on the seed only, so that all learners meet the same rounds."""
+"""The problems of a study. Rounds depend on the seed only, so that all learners meet the same rounds."""
 
 import functools
 import warnings
@@ -20,7 +20,7 @@ from ..problems import Instance
 
 
 def _on_cpu(function):
-    """Compute on the CPU (where JAX has one), which is faster at many small steps."""
+    """Decorator: computes on the CPU (if JAX has one), which is faster for many small steps."""
 
     @functools.wraps(function)
     def on_cpu(*arguments):
@@ -37,8 +37,8 @@ def _on_cpu(function):
 class Source(eqx.Module):
     """One problem of a study: a function of a key that draws an instance, one instance, or a problem with its rounds.
 
-    The key of a seed makes the instance, its rounds, and the learner's randomness, from three keys of its own. They are
-    drawn on the CPU, whatever plays them.
+    A seed's key is split into three: for the instance, for its rounds, and for the learner's randomness. Instance and
+    rounds are drawn on the CPU, whatever device plays them.
     """
 
     make: Callable | None = None
@@ -48,7 +48,10 @@ class Source(eqx.Module):
 
     @_on_cpu
     def sample(self, seed: int) -> Problem:
-        """The problem of a seed, without its rounds; if its function can be traced, without values, which is faster."""
+        """The problem of a seed, without its rounds.
+
+        If the user's function can be traced, its arrays have shapes only, which is faster.
+        """
         if self.problem is not None:
             return self.problem
         key = _keys(seed)[0]
@@ -71,6 +74,7 @@ class Source(eqx.Module):
         return Drawn(instance.problem, instance.rounds(horizon, rounds_key), instance)
 
     def _instance(self, key) -> Instance:
+        """The instance for this key; raises `ProblemError` if the user's function returns anything else."""
         instance = self.instance if self.make is None else self.make(key)
         if not isinstance(instance, Instance):
             raise ProblemError(f"a problem's function must return a cocoax.problems.Instance, got {type(instance)}")
@@ -78,7 +82,7 @@ class Source(eqx.Module):
 
 
 class Drawn(eqx.Module):
-    """One problem and its rounds."""
+    """One problem, with its rounds."""
 
     problem: Problem
     rounds: Any
@@ -86,12 +90,12 @@ class Drawn(eqx.Module):
 
     @_on_cpu
     def comparator(self, horizon: int, tol: float) -> Comparator:
-        """The best fixed decision, or with requests policy, for the first `horizon` rounds.
+        """The best fixed decision for the first `horizon` rounds; with requests, the best policy.
 
-        If its gap exceeds `tol`, the gap is reported.
+        A gap above `tol` is no error: the comparator reports it.
         """
         if self.instance is not None and self.instance.optimum is not None:
-            return _prefix(*self._optimum, horizon)
+            return _optimum_on_first_rounds(*self._optimum, horizon)
         rounds = jax.tree.map(lambda leaf: leaf[:horizon], self.rounds)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="hindsight stopped")
@@ -101,6 +105,7 @@ class Drawn(eqx.Module):
 
     @functools.cached_property
     def _optimum(self):
+        """(exact optimum, squared gradients of each round there), for an instance that knows its optimum."""
         assert self.instance is not None
         best = self.instance.comparator(self.rounds)
         with jax.enable_x64(True):
@@ -108,7 +113,7 @@ class Drawn(eqx.Module):
 
 
 def as_source(name: str, problem) -> Source:
-    """Whatever a user may give as a problem of a study."""
+    """The `Source` for whatever a user gave as a problem."""
     match problem:
         case Source():
             return problem
@@ -136,8 +141,8 @@ def _keys(seed):
     return jax.random.split(jax.random.key(seed), 3)
 
 
-def _prefix(best: Comparator, squares, horizon) -> Comparator:
-    """An exact optimum, on the first rounds."""
+def _optimum_on_first_rounds(best: Comparator, squares, horizon) -> Comparator:
+    """The comparator of the first `horizon` rounds, from an exact optimum and its squared gradients."""
     value = np.asarray(best.loss[:horizon].sum())
     charged = prices(best.multiplier, [part[:horizon] for part in squares])
     loss, constraint = best.loss[:horizon], best.constraint[:horizon]

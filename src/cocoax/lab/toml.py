@@ -1,4 +1,4 @@
-"""Studies in TOML, which names ready parts; and the user's own, where running code is allowed."""
+"""Studies in TOML files, which name ready parts, or users' own if running code is allowed."""
 
 import tomllib
 from pathlib import Path
@@ -14,7 +14,7 @@ KEYS = ("problems", "learners", "horizons", "seeds")  # what a file says of a st
 
 
 def study_arguments(path: Path, allow_code: bool) -> dict[str, Any]:
-    """The arguments of a `Study`."""
+    """The arguments of `Study` that the file gives."""
     try:
         content = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -33,12 +33,13 @@ def study_arguments(path: Path, allow_code: bool) -> dict[str, Any]:
 
 
 class _Reader:
-    """Makes parts from the tables of one file."""
+    """Makes the parts that one file describes."""
 
     def __init__(self, path: Path, allow_code: bool):
         self.path, self.allow_code = path, allow_code
 
     def all_of(self, tables, make):
+        """A part for each table, by name; `make` is `problem` or `learner`."""
         if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
             raise LabError(
                 f"{self.path}: write problems and learners as tables, such as [learners.mine] with a line name = ..."
@@ -46,7 +47,7 @@ class _Reader:
         return {name: make(dict(table)) for name, table in tables.items()}
 
     def problem(self, options):
-        """A function of a key."""
+        """A function from a key to the instance that a table describes."""
         make = self._maker(problems, "problem", options)
 
         def instance(key):
@@ -55,7 +56,10 @@ class _Reader:
         return instance
 
     def learner(self, options):
-        """A learner, or a primal by its name: Algorithm 1 plays it, or if it is the user's own, `Auto`'s dual."""
+        """The learner that a table describes.
+
+        A primal's name is allowed: a ready primal is played by Algorithm 1, the user's own with `RobustPI`.
+        """
         name = str(options.get("name"))
         if name in offered(primal) and name not in offered(learners):
             options |= {"name": "Blocks", "primal": name}
@@ -72,7 +76,7 @@ class _Reader:
         return self._call(make, options) if callable(make) else make
 
     def _maker(self, module, what, options):
-        """The class or function that the line `name = ...` names."""
+        """The class or function that the line `name = ...` names; removes that line."""
         if "name" not in options:
             raise LabError(f"{self.path}: each {what} needs a line name = ..., one of {', '.join(offered(module))}")
         name = str(options.pop("name"))
@@ -83,6 +87,7 @@ class _Reader:
         return part_from(name, self.path.parent)
 
     def _call(self, make, options):
+        """`make(**options)`, with errors that name the file."""
         try:
             return make(**options)
         except (CocoaxError, TypeError) as error:

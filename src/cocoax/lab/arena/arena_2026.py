@@ -28,8 +28,8 @@ def arena_2026_study(
     **Arguments:**
 
     - `out`: as in `Study`.
-    - `names`: of series; all by default. Those of real data need `cocoax data fetch`.
-    - `challengers`: learners of your own, by name, which play beside Auto.
+    - `names`: names of series; all by default. Those of real data need `cocoax data fetch`.
+    - `challengers`: learners of your own, by name, which play along with Auto.
     """
     known = series.SERIES
     chosen = list(known) if names is None else [closest(name, known, "series of the arena") for name in names]
@@ -53,7 +53,10 @@ def arena_2026_study(
 
 
 def arena_2026_tables(study: Study) -> dict[str, list[dict[str, str]]]:
-    """Two tables, of real and of synthetic series: scores, and in brackets regret and the worst violation."""
+    """Two tables by title, "Real" and "Synthetic": one row per series, one cell per learner.
+
+    A cell has the score and, in brackets, regret and the worst violation.
+    """
     table = study.table().filter(pl.col("reason").is_null())
     own = [name for name, learner in study.learners.items() if not isinstance(learner, Mapping)]
     groups = {"Real": series.REAL, "Synthetic": series.SYNTHETIC}
@@ -65,7 +68,7 @@ def arena_2026_tables(study: Study) -> dict[str, list[dict[str, str]]]:
 
 
 def arena_2026_markdown(study: Study, command: str) -> str:
-    """The two tables, and what their figures mean."""
+    """Both tables in Markdown, after a paragraph that says what their figures mean; `command` made them."""
     lines = [
         f"`{command}`, cocoax {__version__}. Rivals are tuned on the first {series.TUNING:.0%} of a series; all are "
         "scored on the rest, against the best fixed decision of it. A score is regret + ⟨price, [violation]₊⟩, lower "
@@ -78,6 +81,7 @@ def arena_2026_markdown(study: Study, command: str) -> str:
 
 
 def _cells(table, name, own) -> dict[str, str]:
+    """The row of series `name`: the scores of the learners in `own`, and of the best rival with its name."""
     games = {row["learner"]: row for row in table.filter(pl.col("problem") == name).iter_rows(named=True)}
     finite = [row for learner, row in games.items() if learner not in own and row["bad_round"] < 0]
     best = min(finite, key=lambda row: row["score"], default=None)

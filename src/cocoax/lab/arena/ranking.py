@@ -1,4 +1,4 @@
-"""The standings of the arena: one row for each problem, and how many problems meet each demand."""
+"""The standings of the arena: one row per problem, and on how many problems each demand is met."""
 
 import math
 from typing import TYPE_CHECKING
@@ -24,24 +24,23 @@ SHARE = 0.9  # of the problems on which the challenger must stay within the fact
 
 
 def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
-    """One row a problem, by mean scores over the seeds; the challenger is the study's first learner, if none is named.
+    """One row per problem, from mean scores over the seeds. By default the challenger is the study's first learner.
 
-    A game that goes bad (a round that is not finite) has an infinite score.
+    A game with a round that is not finite has an infinite score. "At the horizon" means the one that rivals were tuned
+    for, or the largest one played if that was not played.
 
-    - `score`, `start`, `rival`, `rival_score`: at the horizon that rivals were tuned for (the largest one that
-      was played, if it was not); `rival` is the one with the least score on these seeds.
-    - `regret`, `violation`, `rival_regret`, `rival_violation`: what those scores are made of.
+    - `score`, `start`, `rival`, `rival_score`: at the horizon; `rival` is the one with the lowest score on these seeds.
+    - `regret`, `violation`, `rival_regret`, `rival_violation`: what those scores consist of.
     - `against_start`: the challenger's score over the start's, at the horizon where that is largest.
-    - `slope`, `low`, `high`: of the challenger's score over T, with its interval.
-    - `safe`: the challenger is nowhere worse than the start by more than 5%.
-    - `falls`: its score per round falls: `high` is below 1. Where scores are not surely positive, so that no slope or
-      no interval can be had: the score per round of the largest horizon is below that of the smallest, or below 0
-      (better than the comparator), both with the 95% interval of the mean over the seeds; none with one horizon or one
-      seed.
-    - `ratio`: the challenger's score over the rival's, where both are positive; else none.
-    - `within`: its score is at most twice the best rival's; half of it, where that is negative.
+    - `slope`, `low`, `high`: the exponent of T in the challenger's score, with its interval.
+    - `safe`: at every horizon, the challenger's score is at most 5% above the start's.
+    - `falls`: its score per round falls: `high` is below 1. Scores that may be negative have no slope or no interval.
+      Then the score per round must be lower at the largest horizon than at the smallest, or below 0 (better than the
+      comparator), both by more than the 95% interval of the mean over the seeds. None with one horizon or one seed.
+    - `ratio`: the challenger's score over the rival's, if both are positive; else NaN.
+    - `within`: its score is at most twice the best rival's, or half of it if that is negative.
     """
-    table = _with_bad_ones(study.table())
+    table = _with_infinite_scores(study.table())
     challenger = challenger or next(iter(study.learners))
     slopes = statistics.slopes(study.table(), figures=("score",)).filter(pl.col("learner") == challenger)
     figures = pl.col("score", "regret", "violation").mean()
@@ -87,7 +86,7 @@ def standings(study: "Study", challenger: str | None = None) -> pl.DataFrame:
 
 
 def markdown(study: "Study", command: str, challenger: str | None = None) -> str:
-    """The standings as a table, with the counts of problems that meet each demand."""
+    """The standings as a Markdown table, followed by how many problems meet each demand; `command` made them."""
     challenger = challenger or next(iter(study.learners))
     rows = standings(study, challenger)
     header = f"| problem | T | {challenger} | start | best rival, tuned on other seeds | its score | ratio | slope |"
@@ -95,8 +94,8 @@ def markdown(study: "Study", command: str, challenger: str | None = None) -> str
     for row in rows.iter_rows(named=True):
         rival = "none" if row["rival"] is None else row["rival"].removesuffix(TUNED)
         slope = "none" if math.isnan(row["slope"]) else f"{row['slope']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-        figures = [_parts(row, ""), f"{row['start']:.3g}"]
-        other = [_parts(row, "rival_"), "none" if math.isnan(row["ratio"]) else f"{row['ratio']:.2g}"]
+        figures = [_score_with_parts(row, ""), f"{row['start']:.3g}"]
+        other = [_score_with_parts(row, "rival_"), "none" if math.isnan(row["ratio"]) else f"{row['ratio']:.2g}"]
         lines.append(f"| {' | '.join([row['problem'], str(row['horizon']), *figures, rival, *other, slope])} |")
     return "\n".join(
         [
@@ -112,26 +111,27 @@ def markdown(study: "Study", command: str, challenger: str | None = None) -> str
             "",
             *lines,
             "",
-            *_demands(rows, challenger),
+            *_verdicts(rows, challenger),
             "",
         ]
     )
 
 
-def _demands(rows, challenger):
+def _verdicts(rows, challenger):
+    """Lines that say on how many problems each demand is met."""
     judged = rows.filter(pl.col("within").is_not_null())
     first = judged.filter(pl.col("problem").is_in(VERSION_1))
-    yield f"* {challenger} is worse than playing the start by at most 5%, at every horizon: {_count(rows, 'safe')}."
-    yield f"* Its score per round falls as T grows, with the interval: {_count(rows, 'falls')}.{_without_slope(rows)}"
+    yield f"* {challenger} is worse than playing the start by at most 5%, at every horizon: {_passed(rows, 'safe')}."
+    yield f"* Its score per round falls as T grows, with the interval: {_passed(rows, 'falls')}.{_without_slope(rows)}"
     yield (
         f"* Its score is at most {FACTOR:g} times the best rival's (half of it, where that is negative: better than "
-        f"the comparator): {_count(judged, 'within')}; {SHARE:.0%} are asked. Of the problems that the arena's first "
+        f"the comparator): {_passed(judged, 'within')}; {SHARE:.0%} are asked. Of the problems that the arena's first "
         f"version had: {first['within'].sum()} of {len(first)}."
     )
 
 
 def _without_slope(rows) -> str:
-    """How a fall was judged where the table has no slope."""
+    """A sentence on how `falls` was judged on problems without a slope; empty if there are none."""
     if not len(rows.filter(pl.col("slope").is_nan() & pl.col("falls").is_not_null())):
         return ""
     return (
@@ -140,7 +140,8 @@ def _without_slope(rows) -> str:
     )
 
 
-def _count(rows, demand):
+def _passed(rows, demand):
+    """How many rows meet the demand (a boolean column), as text, with the problems that fail."""
     judged = rows.filter(pl.col(demand).is_not_null())
     if not len(judged):
         return "not known with one horizon or one seed"
@@ -148,14 +149,14 @@ def _count(rows, demand):
     return f"{len(judged) - len(failed)} of {len(judged)}" + (f" (not: {'; '.join(failed)})" if failed else "")
 
 
-def _parts(row, whose):
-    """A score, with the regret and the violation that it is made of."""
+def _score_with_parts(row, whose):
+    """A score, with its regret and violation in brackets; `whose` is a prefix of columns, empty or `rival_`."""
     score, regret, violation = (row[f"{whose}{name}"] for name in ("score", "regret", "violation"))
     return "none" if math.isnan(score) else f"{score:.3g} ({regret:.3g}, {violation:.3g})"
 
 
-def _with_bad_ones(table):
-    """The games that could be played; the score of those that went bad is infinite."""
+def _with_infinite_scores(table):
+    """The games that could be played, with infinite figures where a round was not finite."""
     bad = pl.col("bad_round") >= 0
     rows = table.filter(pl.col("reason").is_null() & (bad | pl.col("score").is_not_nan()))
     figures = [pl.when(bad).then(math.inf).otherwise(pl.col(x)).alias(x) for x in ("score", "regret", "violation")]
@@ -163,11 +164,15 @@ def _with_bad_ones(table):
 
 
 def _by_horizon(means, learner):
+    """{horizon: mean score} of one learner."""
     return dict(means.filter(pl.col("learner") == learner).select("horizon", "score").iter_rows())
 
 
 def _falls(games) -> bool | None:
-    """Whether the score per round at the largest horizon is below that at the smallest, or below 0, beyond chance."""
+    """Whether the score per round is lower at the largest horizon than at the smallest, or below 0, beyond chance.
+
+    None with one horizon, or fewer than two seeds.
+    """
     per_round = games.with_columns(pl.col("score") / pl.col("horizon"))
     ends = [per_round.filter(pl.col("horizon") == at) for at in (games["horizon"].min(), games["horizon"].max())]
     pairs = ends[1].join(ends[0], on="seed", suffix="_first")

@@ -59,7 +59,7 @@ def requests_study(
     horizons: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> Study:
-    """The study behind `cocoax race requests`; seeds that rivals were tuned on are refused."""
+    """The study behind `cocoax race requests`; seeds on which rivals were tuned are refused."""
     chosen = list(REQUESTS) if names is None else [closest(name, REQUESTS, "problem with requests") for name in names]
     return Study(
         {name: REQUESTS[name] for name in chosen},
@@ -72,7 +72,10 @@ def requests_study(
 
 
 def requests_markdown(study: Study, command: str) -> str:
-    """A row for each problem and horizon: scores in per cent of the best policy's value, and what they are made of."""
+    """A Markdown table with a row per problem and horizon; `command` made it.
+
+    Scores, with regret in brackets, are in per cent of the best policy's value.
+    """
     table = study.table().filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
     size = pl.col("comparator").abs() / 100
     parts = [(pl.col(name) / size).alias(name) for name in ("score", "regret")]

@@ -1,7 +1,7 @@
-"""The rivals of untuned learners in the arena: methods whose steps `benchmarks.tune_arena` tuned on other seeds.
+"""The tuned rivals in the arena: methods whose steps `benchmarks.tune_arena` chose on other seeds.
 
-Their numbers are in the units of a problem, so they need tuning. At another horizon than the one of the tuning, steps
-change as the theorems say.
+Their parameters have units of the problem, which is why they need tuning. At another horizon than that of the tuning,
+steps change as the theorems say.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ MOST = 3  # rivals on each problem of an arena: the families that did best when 
 
 
 class _Entropic(primal.ExponentiatedGradient):
-    """With the steps of `OGD`."""
+    """Exponentiated gradient with the step sizes of `OGD`."""
 
     def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
@@ -58,7 +58,7 @@ class _ByCoordinate(AbstractPrimal):
 
 
 class _Steps(AbstractPrimalDual):
-    r"""Projected gradient steps of $\eta=$ `step`$/\sqrt T$."""
+    r"""Primal-dual methods with two tuned numbers; projected gradient steps of $\eta=$ `step`$/\sqrt T$ by default."""
 
     primal: AbstractPrimal
     step: Float[Array, ""]
@@ -85,7 +85,7 @@ class TunedPDOGD(_Steps):
 
 
 class TunedAdaptivePDOGD(_Steps, AbstractRetuned):
-    """The same for any horizon: in round t, tuned as for a game of t rounds."""
+    """`TunedPDOGD` for any horizon: in round t, it is tuned as for a game of t rounds."""
 
 
 class TunedDPP(_Steps):
@@ -99,7 +99,7 @@ class TunedDPP(_Steps):
 
 
 class TunedTracked(_Steps):
-    """The same as `TunedPDOGD` at one LMO a round: the target is followed, not projected."""
+    """`TunedPDOGD` with one LMO per round: decisions follow the gradient steps, without projections."""
 
     def method(self):
         return primal.Tracked(Constant(), atoms=8)
@@ -109,7 +109,7 @@ class TunedTracked(_Steps):
 
 
 class _Ascent(_Steps):
-    r"""With a plain dual step, $\lambda_{t+1} = [\lambda_t + \mu g_t(x_t)]_+$ with $\mu=$ `dual_step`$/\sqrt T$."""
+    r"""`_Steps` with $\lambda_{t+1} = [\lambda_t + \mu g_t(x_t)]_+$, $\mu=$ `dual_step`$/\sqrt T$, as its dual."""
 
     def rule(self, problem, horizon):
         return dual.RegularizedAscent(0.0, self.dual_step / horizon.astype(float) ** 0.5)
@@ -161,7 +161,11 @@ FAMILIES: dict[str, Callable[..., AbstractLearner]] = {
 def tuned_rivals(
     found: Mapping[str, Mapping], names: Iterable[str], families: Mapping[str, Callable], most: int | None = MOST
 ) -> dict[str, dict[str, AbstractLearner]]:
-    """By family and problem: on each problem those that did best when they were tuned; `found` is what that came to."""
+    """{family: {problem: learner}}: on each problem, the `most` families that scored best in tuning.
+
+    `found` has the tuning's result by problem and family: `score` and `numbers`. `families` make a learner from
+    numbers.
+    """
     by_family: dict[str, dict[str, AbstractLearner]] = {f"{family}{TUNED}": {} for family in families}
     for name in names:
         results = found.get(name, {})

@@ -1,4 +1,4 @@
-"""The series of the arena of 2026: rounds that are frozen by a hash, real ones and synthetic ones."""
+"""The series of the arena of 2026, real and synthetic; their rounds are frozen by a hash."""
 
 import functools
 import hashlib
@@ -79,17 +79,17 @@ class Series(NamedTuple):
     digest: str  # of all rounds, and of the loss and the constraint
 
     def part(self, first: int, last: int) -> Any:
-        """The rounds from `first` on, before `last`."""
+        """The rounds from `first` up to, but not including, `last`."""
         return jax.tree.map(lambda column: column[first:last], self.rounds)
 
     @property
     def tuning(self) -> int:
-        """How many rounds rivals are tuned on: the first."""
+        """How many rounds, from the first, rivals are tuned on."""
         return int(TUNING * self.length)
 
 
 def series(name: str) -> Series:
-    """The series of this name; its rounds are drawn in float64 whatever JAX is set to."""
+    """The series with this name. Its rounds are drawn in float64, whatever JAX is set to."""
     entry = SERIES[name]
     with jax.enable_x64(True):
         if entry.rounds is None:
@@ -106,7 +106,7 @@ def series(name: str) -> Series:
 
 
 def frozen(name: str) -> Series:
-    """The series, if it is the one that rivals were tuned on and that tables report."""
+    """The series with this name; raises `LabError` unless its hash is the one that was published."""
     found, pinned = series(name), tuned().get(name, {}).get("hash")
     if found.digest != pinned:
         raise LabError(
@@ -116,7 +116,7 @@ def frozen(name: str) -> Series:
 
 
 def _digest(problem, rounds) -> str:
-    """SHA-256 of the rounds and of all losses and constraints at the start, to five digits."""
+    """SHA-256 of the rounds, and of losses and constraints at the start, all rounded to five digits."""
     start = problem.domain.start()
     values = jax.jit(jax.vmap(lambda r: problem.values(start, r)))(rounds)
     seen = hashlib.sha256()
@@ -126,7 +126,7 @@ def _digest(problem, rounds) -> str:
 
 
 def _rounded(numbers) -> np.ndarray:
-    """Exponents and leading digits as whole numbers."""
+    """(2, n) integers: the exponent and the leading digits of each number."""
     numbers = numbers.astype(np.float64).ravel()
     power = np.floor(np.log10(np.where(numbers == 0, 1, np.abs(numbers))))
     return np.stack([power, np.round(numbers / 10.0 ** (power - _DIGITS + 1))]).astype("<i8")

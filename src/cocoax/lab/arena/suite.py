@@ -29,11 +29,11 @@ def arena_study(
 
     **Arguments:**
 
-    - `out`, `seeds`: as in `Study`; seeds that rivals were tuned on are refused.
-    - `horizons`: instead of each problem's own.
-    - `names`: of problems; all by default.
+    - `out`, `seeds`: as in `Study`; seeds on which rivals were tuned are refused.
+    - `horizons`: horizons to play instead of each problem's own.
+    - `names`: names of problems; all by default.
     - `challenger`: a learner; `learners.Auto()` by default.
-    - `beside`: more learners by name, which play beside it.
+    - `beside`: more learners by name, which play along.
     """
     chosen = list(ARENA) if names is None else [closest(name, ARENA, "problem of the arena") for name in names]
     rivals = tuned_rivals(tuning.tuned(), chosen, FAMILIES)

@@ -20,7 +20,7 @@ def tuned(file: str = "tuned.json", what: str = "problems") -> dict[str, dict[st
 
 
 def unseen(seeds: Sequence[int]) -> Sequence[int]:
-    """The seeds, if rivals were tuned on none of them."""
+    """The seeds; raises `LabError` if rivals were tuned on one of them."""
     used = sorted(set(seeds) & set(SEEDS))
     if used:
         raise LabError(f"rivals were tuned on the seed {used[0]}; give seeds other than {SEEDS}")

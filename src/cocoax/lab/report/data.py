@@ -11,7 +11,7 @@ from .figures import Rates, Style
 
 @dataclasses.dataclass(frozen=True)
 class ReportData:
-    """Of all problems, or of one."""
+    """The games of all problems, or of one, and their statistics."""
 
     stored: pl.DataFrame  # the games with their rows in the store, which is read once
     looks: dict[str, Style]  # by learner
@@ -33,24 +33,27 @@ class ReportData:
         return statistics.summary(self.table)
 
     def standings_at(self, horizon: int) -> pl.DataFrame:
-        """The summary at a horizon, by score; learners that missed games come last, and cannot be best."""
+        """The summary at a horizon, sorted by score.
+
+        Learners that missed games come last and have `whole=False`.
+        """
         rows = self.summary.filter(pl.col("horizon") == horizon)
         rows = rows.with_columns(whole=(pl.col("games") == pl.col("games").max()) & pl.col("score_mean").is_not_nan())
         return rows.sort(~pl.col("whole"), "score_mean", maintain_order=True)
 
     @functools.cached_property
     def standings(self) -> pl.DataFrame:
-        """At the largest horizon."""
+        """`standings_at` the largest horizon."""
         return self.standings_at(self.horizon)
 
     @property
     def best(self) -> list[str]:
-        """Who has the lowest score at the largest horizon."""
+        """The learners with the lowest score at the largest horizon."""
         return best_of(self.standings)
 
     @functools.cached_property
     def curves(self) -> pl.DataFrame:
-        """At each problem's largest horizon."""
+        """`statistics.over_rounds` at each problem's largest horizon."""
         last = statistics.at_largest_horizon(self.played)
         here = self.stored.filter(pl.col("horizon").is_in(last["horizon"].unique().to_list()))
         return statistics.over_rounds(rows.curves(here), last)
@@ -73,11 +76,11 @@ class ReportData:
 
     @property
     def horizon(self) -> int:
-        """The largest."""
+        """The largest horizon."""
         return max(self.table["horizon"])
 
 
 def best_of(standings: pl.DataFrame) -> list[str]:
-    """Who has the lowest score, if two or more have one; several where scores are equal."""
+    """The learners with the lowest score (several if equal); none if fewer than two played all games."""
     whole = standings.filter("whole")
     return [] if len(whole) < 2 else whole.filter(score_mean=whole["score_mean"][0])["learner"].to_list()

@@ -1,4 +1,4 @@
-"""Panels with bands and one legend, with Matplotlib; the figures of a report."""
+"""The figures of a report, with Matplotlib: panels with bands and one legend."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ LABELS = {"multiplier": "largest multiplier", "loss": "total loss"}  # of figure
 
 
 class Size(NamedTuple):
-    """Of a figure, in inches."""
+    """The size of a figure and of its parts, in inches."""
 
     panel: float  # width
     height: float  # without the legend
@@ -34,7 +34,7 @@ PAPER_FONTS: dict[Any, Any] = {
 
 
 class Style(NamedTuple):
-    """How a learner looks, everywhere."""
+    """How a learner is drawn, in all figures."""
 
     colour: str
     dash: str
@@ -42,7 +42,7 @@ class Style(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A mean with its band."""
+    """A mean with its band, over x."""
 
     x: np.ndarray
     mean: np.ndarray
@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
 
 def styles(learners) -> dict[str, Style]:
-    """One for each: colours first, then dashes."""
+    """A style for each learner: colours vary first, then dashes."""
     n = len(COLOURS)
     return {
         name: Style(COLOURS[i % n], DASHES[i // n % len(DASHES)], MARKERS[i % len(MARKERS)])
@@ -60,7 +60,10 @@ def styles(learners) -> dict[str, Style]:
 
 
 def lines(rows: pl.DataFrame, figure: str, x: str) -> dict[str, Line]:
-    """By learner, from the rows of one problem of `statistics.summary` or `statistics.over_rounds`."""
+    """The line of each learner, for one figure such as "regret".
+
+    `rows` are one problem's rows of `statistics.summary` or `statistics.over_rounds`; `x` is "horizon" or "round".
+    """
     columns = [x, *(f"{figure}_{part}" for part in ("mean", "low", "high"))]
     return {
         str(name): Line(*(group[column].to_numpy() for column in columns))
@@ -69,21 +72,23 @@ def lines(rows: pl.DataFrame, figure: str, x: str) -> dict[str, Line]:
 
 
 def proven_bounds(rows: pl.DataFrame) -> dict[str, np.ndarray]:
-    """By learner, the mean of the proven bounds on its regret, from the rows of one problem of
-    `statistics.over_rounds`; nothing of learners that have none."""
+    """The mean proven bound on the regret of each learner that has one, by round.
+
+    `rows` are one problem's rows of `statistics.over_rounds`.
+    """
     means = {str(name): group["regret_bound_mean"].to_numpy() for (name,), group in rows.group_by("learner")}
     return {name: mean for name, mean in means.items() if np.isfinite(mean).any()}
 
 
 def draw_bound(axis, line: Line, bound: np.ndarray, look: Style) -> None:
-    """The band between the mean regret and its proven bound, hatched, where there is one."""
+    """Hatch the band between the mean regret and its proven bound, where the bound is finite."""
     known = np.isfinite(bound)
     options = {"color": look.colour, "alpha": 0.12, "hatch": "///", "linewidth": 0}
     axis.fill_between(line.x[known], line.mean[known], bound[known], **options)
 
 
 def reference(line: Line, exponent: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """c T^exponent through the first mean that is positive, or nothing."""
+    """(x, y) of the curve c T^exponent through the line's first positive mean; None if there is none."""
     positive = np.flatnonzero(line.mean > 0)
     if not len(positive) or positive[0] == len(line.x) - 1:
         return None
@@ -93,7 +98,7 @@ def reference(line: Line, exponent: float) -> tuple[np.ndarray, np.ndarray] | No
 
 
 def ticks(horizons, most: int = 6) -> list[int]:
-    """At most so many of them, evenly spread on a logarithmic scale, the first and the last among them."""
+    """At most `most` of the horizons, spread evenly on a logarithmic scale, with the first and the last."""
     distinct = np.unique(horizons)
     wanted = np.linspace(np.log(distinct[0]), np.log(distinct[-1]), most)
     near = np.abs(np.log(distinct)[:, None] - wanted).argmin(0)
@@ -101,13 +106,16 @@ def ticks(horizons, most: int = 6) -> list[int]:
 
 
 def shade(drawn) -> float:
-    """How opaque bands are: less, the more there are."""
+    """The opacity of bands: lower for more lines."""
     return min(0.15, 0.9 / max(len(drawn), 1))
 
 
 def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool, bounds: Iterable = ()) -> bool:
-    """Regret against T, where slopes are read, and whatever would look flat beside one line or bound that ends far
-    out."""
+    """Whether a panel gets a logarithmic y axis.
+
+    It does for regret and score against T, whose slopes are read, for positive values against T, and where one line or
+    bound ends so far out that the others would look flat.
+    """
     values = _all_values(drawn)
     if against_horizon and (figure in ("regret", "score") or (len(values) and (values > 0).all())):
         return True
@@ -117,7 +125,10 @@ def on_log_scale(drawn: Mapping[str, Line], figure: str, against_horizon: bool, 
 
 
 def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, *, constrained=True):
-    """Regret, violation and score against T, of one problem's rows of `statistics.summary`; a Matplotlib figure."""
+    """A Matplotlib figure of regret, violation and score against T, with the theorems' `rates` as dotted lines.
+
+    `rows` are one problem's rows of `statistics.summary`.
+    """
     panels = {figure: lines(rows, figure, "horizon") for figure in _paper_panels(constrained)}
     figure, axes = draw_panels(panels, "horizon T", looks, PAPER, marked=True)
     for name, axis in axes.items():
@@ -134,8 +145,10 @@ def draw_horizons(rows: pl.DataFrame, looks: Mapping[str, Style], rates: Rates, 
 
 
 def draw_rounds(rows: pl.DataFrame, looks: Mapping[str, Style], *, constrained=True):
-    """Regret with its proven bounds, violation and score over the rounds, of one problem's rows of
-    `statistics.over_rounds`."""
+    """A Matplotlib figure of regret with its proven bounds, violation and score, over the rounds.
+
+    `rows` are one problem's rows of `statistics.over_rounds`.
+    """
     panels = {x: lines(rows, x, "round") for x in _paper_panels(constrained)}
     figure, axes = draw_panels(panels, "round", looks, PAPER)
     bounds = proven_bounds(rows)
@@ -152,7 +165,10 @@ def _paper_panels(constrained):
 
 
 def image_files(figure) -> Iterator[tuple[str, bytes]]:
-    """A figure as PNG and as PDF, by format. The layout is found once: that takes as long as drawing."""
+    """Yields ("png", bytes) and ("pdf", bytes) of a figure.
+
+    The layout is computed once for both, since it takes as long as drawing.
+    """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -168,7 +184,10 @@ def image_files(figure) -> Iterator[tuple[str, bytes]]:
 
 
 def draw_panels(panels, xlabel, looks, size: Size, *, marked=False):
-    """A row of panels with one legend below: (figure, axes by name)."""
+    """(figure, axes by name): a row of panels, with one legend below.
+
+    `panels` has the lines by panel and learner; `looks` has a style by learner; `marked` adds markers.
+    """
     import matplotlib
     from matplotlib import pyplot
 
@@ -199,12 +218,13 @@ def draw_panels(panels, xlabel, looks, size: Size, *, marked=False):
 
 
 def _all_values(drawn):
+    """All finite numbers of these lines, in one array."""
     values = np.concatenate([part for line in drawn.values() for part in line[1:]] or [[]])
     return values[np.isfinite(values)]
 
 
 def _logarithmic(axis, drawn):
-    """A logarithmic scale, or, where something is not positive, one that is linear around zero."""
+    """Make the y axis logarithmic, or linear around zero and logarithmic outside if a value is not positive."""
     values = _all_values(drawn)
     if not len(values) or not np.abs(values).max():
         return

@@ -1,4 +1,4 @@
-"""`cocoax.lab.plot`: games of users beside each other, for notebooks."""
+"""`cocoax.lab.plot`: compares users' games in one figure, for notebooks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from .figures import NOTEBOOK, Line, draw_bound, draw_panels, styles
 
 
 def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
-    """Regret (without a comparator, total loss), violation and multiplier over the rounds; a Matplotlib figure.
+    """Regret (total loss without a comparator), violation and multiplier over the rounds; a Matplotlib figure.
 
-    For learners beside each other. All constraints and metrics of one game: `game.plot()`.
+    It compares learners. `game.plot()` shows all constraints and metrics of one game.
 
     **Arguments:**
 
     - `games`: by the learners' names; each one game, or a batch by `jax.vmap`, drawn as mean and band over the batch.
-      Of several constraints, the worst is drawn. Of games with `play(certify=k)`, the band between regret and its
+      Of several constraints, the worst is drawn. For games with `play(certify=k)`, the band between regret and its
       proven bound is hatched.
     - `comparator`: what `Game.regret` takes, for all games.
 
@@ -57,7 +57,7 @@ def plot(games: Mapping[str, Game] | Game, comparator: Any = None) -> Any:
 
 
 def _band(values) -> Line:
-    """Over all axes but the last, which is time."""
+    """Mean and quantiles over all axes but the last, which is time."""
     values = np.asarray(values, float).reshape(-1, np.shape(values)[-1])
     low, high = np.quantile(values, BAND, axis=0)
     return Line(np.arange(1, values.shape[1] + 1), values.mean(0), low, high)

@@ -1,4 +1,4 @@
-"""The headline of a report: who won, and who loses to doing nothing, in words made from the figures."""
+"""The headline of a report, as sentences: who won, and who loses to playing the start."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 
 class Ranking(NamedTuple):
-    """Of one problem."""
+    """The result of one problem."""
 
     problem: str
     best: Sequence[str]  # who has the lowest score; several where scores are equal, none where there is no contest
@@ -20,7 +20,9 @@ class Ranking(NamedTuple):
 def headline(
     rankings: Sequence[Ranking], starts: Collection[str] = (), groups: Mapping[str, Collection[str]] | None = None
 ) -> list[str]:
-    """Sentences. `starts` are learners that play the start for ever; `groups` hold learners, by the group's name.
+    """Sentences on who won and who loses to playing the start.
+
+    `starts` are learners that always play the start; `groups` has the names of learners by the group's name.
 
     >>> scores = {"Auto": 1.0, "start": 2.0, "OCG": 5.0, "MFW": 9.0}
     >>> rankings = [Ranking(problem, ["Auto"], True, scores) for problem in ("paper", "binding")]
@@ -36,7 +38,7 @@ def headline(
 
 
 def listed(names: Sequence[str], most: int = _MOST) -> str:
-    """Some names with commas and an "and"; names that have these themselves are quoted."""
+    """The names joined by commas and "and", at most `most`; names that contain these are quoted."""
     names = [f"“{name}”" if re.search(r"[,;]| and ", name) else name for name in names]
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} others"]
@@ -44,6 +46,7 @@ def listed(names: Sequence[str], most: int = _MOST) -> str:
 
 
 def _problems(count: int, of: int) -> str:
+    """`count` of `of` problems in words, such as "both problems" or "two of five problems"."""
     if of == 1:
         return "this problem"
     if count == of:
@@ -56,6 +59,7 @@ def _number(count: int) -> str:
 
 
 def _winners(held: Sequence[Ranking]) -> str:
+    """The sentence on who has the lowest score on how many problems; `held` are the problems with a winner."""
     wins: dict[tuple[str, ...], list[Ranking]] = {}
     for ranking in held:
         wins.setdefault(tuple(ranking.best), []).append(ranking)
@@ -72,6 +76,7 @@ def _winners(held: Sequence[Ranking]) -> str:
 
 
 def _clearly(won: Sequence[Ranking], count: int) -> str:
+    """The end of that sentence: on how many of the `won` problems the winner is clearly ahead; `count` is of all."""
     clear = sum(ranking.is_clear for ranking in won)
     if count == 1:
         return ", clearly ahead of the second" if clear else ", but not clearly ahead of the second"
@@ -83,7 +88,7 @@ def _clearly(won: Sequence[Ranking], count: int) -> str:
 
 
 def _losers(held: Sequence[Ranking], starts, groups) -> list[str]:
-    """Who has a higher score than the start, wherever both played."""
+    """Sentences on the learners that score worse than the start on every problem where both played."""
     lost: dict[str, bool] = {}
     for ranking in held:
         here = [ranking.scores[name] for name in starts if name in ranking.scores]

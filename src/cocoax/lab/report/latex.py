@@ -17,7 +17,7 @@ _FIGURES = ("score", "regret", "violation")
 
 
 class _Block(NamedTuple):
-    """One problem at one horizon."""
+    """The lines of a table for one problem at one horizon."""
 
     lines: list[str]
     rows: int
@@ -25,9 +25,9 @@ class _Block(NamedTuple):
 
 
 def latex(problems: Mapping[str, ReportData], horizon: int | str | None = None) -> str:
-    """Tables with captions, for the package `booktabs`: a row for each learner, lowest score first and in bold.
+    """Tables with captions, for the package `booktabs`: a row per learner, the lowest score first and in bold.
 
-    `horizon` is one of those that were played, "all", or None for each problem's largest.
+    `horizon` is one that was played, "all", or None for each problem's largest.
     """
     blocks = [
         _block(problem, data, T)
@@ -49,6 +49,7 @@ def _horizons(data: ReportData, horizon) -> list[int]:
 
 
 def _block(problem, data: ReportData, horizon) -> _Block:
+    """The rows of one problem at one horizon, under a heading."""
     slopes = data.slopes.filter(figure="regret").drop("problem", "figure")
     standings = data.standings_at(horizon)
     best = best_of(standings)
@@ -65,7 +66,7 @@ def _block(problem, data: ReportData, horizon) -> _Block:
 
 
 def _pages(blocks: list[_Block]) -> Iterator[list[_Block]]:
-    """As many blocks as fit on a page, at least one."""
+    """The blocks of each page: as many as fit, at least one."""
     page: list[_Block] = []
     for block in blocks:
         if page and sum(one.rows for one in page) + block.rows > ROWS:
@@ -77,6 +78,7 @@ def _pages(blocks: list[_Block]) -> Iterator[list[_Block]]:
 
 
 def _table(page: list[_Block], number: int, count: int) -> str:
+    """One page's table in LaTeX, the `number`-th of `count`."""
     games = sorted({block.games for block in page})
     seeds = f"{games[0]} seed{'s' * (games[0] > 1)}" if len(games) == 1 else f"{games[0]} to {games[-1]} seeds"
     spread = "" if games[-1] == 1 else ", $\\pm$ their 95\\% confidence intervals (Student's $t$)"
@@ -105,6 +107,7 @@ def _table(page: list[_Block], number: int, count: int) -> str:
 
 
 def _number(mean, half=math.nan, form=None):
+    """A number in LaTeX's mathematics, with its interval or in the format `form`; -- if it is missing or NaN."""
     if mean is None or mean != mean:
         return "--"
     text = format(mean, form) if form else plus_minus(mean, half, r" \pm ")

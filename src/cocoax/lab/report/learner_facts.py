@@ -1,4 +1,4 @@
-"""What a report says of a learner: how to write it down, and which of its parameters are not the defaults."""
+"""What a report says about a learner: the code that makes it, and its parameters that are not the defaults."""
 
 import dataclasses
 import inspect
@@ -26,7 +26,10 @@ class LearnerFacts(NamedTuple):
 
 
 def learner_facts(learners: Mapping[str, Any]) -> list[LearnerFacts]:
-    """By name; where a name stands for another learner on each problem, by name and problem."""
+    """The facts of each learner.
+
+    A name may have one learner per problem, as a dict; each of these then has facts of its own.
+    """
     return [
         LearnerFacts(name, problem, describe(learner), other_parameters(learner))
         for name, one_or_many in learners.items()
@@ -35,7 +38,7 @@ def learner_facts(learners: Mapping[str, Any]) -> list[LearnerFacts]:
 
 
 def describe(part) -> str:
-    """A module as Python code, with its numbers."""
+    """The Python code that makes this module, with its numbers."""
     if isinstance(part, eqx.Module):
         inner = ", ".join(f"{key}={describe(value)}" for key, value in arguments(part).items() if value is not None)
         name = part.known_as if isinstance(part, AbstractLearner) else type(part).__name__
@@ -46,7 +49,7 @@ def describe(part) -> str:
 
 
 def arguments(part) -> dict[str, Any]:
-    """The arguments that make an equal module; or its fields, where the arguments cannot be told from them."""
+    """The arguments that make an equal module; its fields if these cannot be found."""
     part = jax.device_get(part)  # comparing arrays of JAX would compile a program
     fields = _fields(part)
     try:
@@ -61,7 +64,7 @@ def arguments(part) -> dict[str, Any]:
 
 
 def other_parameters(part) -> dict[str, str]:
-    """The parameters of a learner, and of its parts, that are not the defaults."""
+    """The parameters of a learner and of its parts that are not the defaults, as text by name."""
     values = arguments(part)
     required = {
         name: values.get(name)
@@ -85,6 +88,7 @@ def _fields(part) -> dict[str, Any]:
 
 
 def _unequal(part, default) -> dict[str, str]:
+    """The parameters in which `part` differs from `default`, as text by (dotted) name."""
     others: dict[str, str] = {}
     values, defaults = arguments(part), arguments(default)
     if values.keys() != defaults.keys():

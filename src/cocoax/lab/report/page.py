@@ -1,4 +1,4 @@
-"""The report's page from its templates: one HTML file that holds its style sheet and its scripts."""
+"""Makes the report's page from its templates: one HTML file with its style sheet and scripts inside."""
 
 import importlib.resources
 import math
@@ -12,7 +12,7 @@ _PACKAGE = "cocoax.lab.report"
 
 
 def render(**data) -> str:
-    """`page.html.j2` with this data; texts in it are escaped."""
+    """The HTML of `page.html.j2` filled with `data`; texts are escaped."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, ""),
         autoescape=True,
@@ -36,14 +36,14 @@ def exact(value: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 4, missing: str = "–") -> str:
-    """A few digits, for people."""
+    """A number with few digits, for people to read."""
     if value is None or not math.isfinite(value):
         return missing
     return f"{value:.{digits}g}".replace("e+0", "e").replace("e-0", "e-").replace("-", "−")
 
 
 def plus_minus(mean: float, half: float, sign: str = " ± ") -> str:
-    """The interval to two digits, and the mean to the same place."""
+    """A mean and half of its interval, as in "1.23 ± 0.45": two digits of the interval, the mean to the same place."""
     if not (math.isfinite(mean) and math.isfinite(half)) or half <= 0:
         return number(mean)
     places = 1 - math.floor(math.log10(half))

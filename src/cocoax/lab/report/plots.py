@@ -1,4 +1,4 @@
-"""Interactive plots as data: what the page's script draws."""
+"""The data of interactive plots, which the page's script draws."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,10 @@ DASHES = {"-": "", "--": "7 4", "-.": "7 3 2 3", ":": "2 3"}  # of SVG, by Matpl
 
 
 def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], rates: Mapping[str, float]) -> dict:
-    """Of one problem's rows of `statistics.summary`, with lines for the theorems' rates, by learner."""
+    """The data of a plot of one figure against T, with reference lines for the theorems' `rates`, by learner.
+
+    `rows` are one problem's rows of `statistics.summary`.
+    """
     drawn = lines(rows, figure, "horizon")
     references = []
     for learner, exponent in rates.items():
@@ -26,12 +29,16 @@ def against_horizon(rows: pl.DataFrame, figure: str, looks: dict[str, Style], ra
 
 
 def over_rounds(rows: pl.DataFrame, figure: str, looks: dict[str, Style]) -> dict:
-    """Of one problem's and one horizon's rows of `statistics.over_rounds`; regret with its proven bounds."""
+    """The data of a plot of one figure over the rounds; regret has its proven bounds.
+
+    `rows` are rows of `statistics.over_rounds` for one problem and one horizon.
+    """
     bounds = proven_bounds(rows) if figure == "regret" else {}
     return _spec(lines(rows, figure, "round"), figure, looks, "round", marked=False, bounds=bounds)
 
 
 def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked, bounds: Mapping = MappingProxyType({})):
+    """The data of a plot of these lines, as JSON can hold them."""
     return {
         "label": LABELS.get(figure, figure),
         "xlabel": xlabel,
@@ -55,5 +62,5 @@ def _spec(drawn: dict[str, Line], figure, looks, xlabel, *, marked, bounds: Mapp
 
 
 def _numbers(values):
-    """As JSON can say them: what is not finite is None."""
+    """A list for JSON, with None for numbers that are not finite."""
     return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -1,4 +1,4 @@
-"""What a report says of a problem: one sentence with its size."""
+"""What a report says about a problem: one sentence that includes its size."""
 
 import inspect
 import math
@@ -11,7 +11,10 @@ from ..sources import Source
 
 
 def sentence(source: Source, seed: int, constraints: int, horizon: int, what: str | None = None) -> str:
-    """What the problem is, and how large; `what` instead of what its function says of itself."""
+    """One sentence: what the problem is, its decisions, constraints and rounds.
+
+    `what` replaces the description from the problem's function.
+    """
     function = _function(source.make)
     facts = getattr(function, "facts", None)
     what = what or (facts.purpose.split(";")[0] if facts else _first_line(function))
@@ -24,7 +27,7 @@ def sentence(source: Source, seed: int, constraints: int, horizon: int, what: st
 
 
 def _function(make: Any) -> Any:
-    """What the user wrote, inside `functools.partial`."""
+    """The function that the user wrote, taken out of `functools.partial`."""
     while hasattr(make, "func"):
         make = make.func
     return make
@@ -37,6 +40,7 @@ def _first_line(function: Any) -> str:
 
 
 def _size(shape: Any) -> str:
+    """A decision's shape in words, such as "10 numbers" or "a 50 × 50 matrix"."""
     parts = jax.tree.leaves(shape, is_leaf=tree.is_shape)
     entries = sum(math.prod(part) for part in parts)
     if len(parts) > 1:

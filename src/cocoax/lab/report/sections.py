@@ -1,4 +1,4 @@
-"""What the page shows of one problem, as plain data: `page.html.j2` and `tables.html.j2` make the HTML."""
+"""What the page shows for one problem, as plain data; `page.html.j2` and `tables.html.j2` make the HTML."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ SHOWN = 8  # lines in a plot before a reader asks for more
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """If no game could be played, only `about`, `refused` and `bad` hold something."""
+    """The section of one problem. If no game could be played, only `about`, `refused` and `bad` are filled."""
 
     name: str
     address: str  # of the section in the page
@@ -65,7 +65,10 @@ def section(
     marked: Collection[str],
     groups: Mapping[str, Collection[str]],
 ) -> Section:
-    """Of the problem whose data these are; `marked` are learners whose parameters are not the defaults."""
+    """The section of the problem whose games are in `data`.
+
+    `marked` are learners with parameters that are not the defaults; `groups` has learners' names by group.
+    """
     refused, bad = _refused(data), _bad(data)
     if not len(data.summary):
         return Section(name, address, about, refused, bad)
@@ -85,7 +88,7 @@ def section(
         refused,
         bad,
         legend=legend,
-        shown=_first(legend),
+        shown=_shown_at_first(legend),
         horizon=data.horizon,
         constrained=data.constrained,
         certified=bool(data.standings["regret_bound_mean"].is_not_nan().any()),
@@ -100,7 +103,7 @@ def section(
 
 
 def _legend(data: ReportData, groups) -> dict[str, dict[str, Style]]:
-    """The learners that played, by group and, in it, by score. Those in no group come last."""
+    """The styles of the learners that played, by group and, within it, by score; learners in no group come last."""
     order = data.standings["learner"].to_list()
     order += [name for name in data.looks if name in set(data.summary["learner"]) and name not in order]
     named = {name for members in groups.values() for name in members}
@@ -109,14 +112,14 @@ def _legend(data: ReportData, groups) -> dict[str, dict[str, Style]]:
     return {group: members for group, members in legend.items() if members}
 
 
-def _first(legend: Mapping[str, Mapping[str, Style]]) -> list[str]:
-    """The best of each group, then the second of each, and so on."""
+def _shown_at_first(legend: Mapping[str, Mapping[str, Style]]) -> list[str]:
+    """Learners whose lines are shown at first: the best of each group, then the second of each, and so on."""
     by_place = itertools.chain(*itertools.zip_longest(*legend.values()))
     return [name for name in by_place if name is not None][:SHOWN]
 
 
 def _by_id(prefix, by_figure):
-    """Without plots that would be empty: where there is no comparator, there is no regret."""
+    """The plots by their ids in the page, without empty ones (regret is empty without a comparator)."""
     return {
         f"{prefix}-{figure}": plot
         for figure, plot in by_figure.items()
@@ -125,7 +128,7 @@ def _by_id(prefix, by_figure):
 
 
 def _final(data: ReportData, marked):
-    """Every learner at the largest horizon, lowest score first: its row of the summary, slopes and time."""
+    """A row per learner at the largest horizon, lowest score first: its summary, slopes and time per round."""
     seconds = dict(data.seconds.filter(pl.col("horizon") == data.horizon).select("learner", "seconds").iter_rows())
     slopes: dict[str, dict] = {}
     for row in data.slopes.iter_rows(named=True):
@@ -143,7 +146,10 @@ def _final(data: ReportData, marked):
 
 
 def _differences(best, data: ReportData):
-    """By learner and figure, (mean, half of its interval) of learner - best; and whether the score's is clear."""
+    """By learner: its mean difference from `best` in each figure, with half of the interval.
+
+    `verdict` says whether the difference of the scores is clear.
+    """
     scored = data.standings.filter(pl.col("score_mean").is_not_nan())["learner"]
     by_learner: dict[str, dict] = {learner: {} for learner in scored if learner != best}
     for row in data.differences.iter_rows(named=True):  # each pair stands there once, in one of the two directions
@@ -158,7 +164,10 @@ def _differences(best, data: ReportData):
 
 
 def _certificate(data: ReportData):
-    """What proves the comparators of the largest horizon, if a gap could be seen in a regret that is shown."""
+    """The certificate of the comparators at the largest horizon: mean value, its interval, and the largest gaps.
+
+    None if no gap would change a digit of a regret that is shown.
+    """
     games = data.played.unique(["horizon", "seed"], keep="first", maintain_order=True)
     games = games.filter(pl.col("comparator").is_not_null())
     last = games.filter(pl.col("horizon") == data.horizon)
@@ -172,6 +181,7 @@ def _certificate(data: ReportData):
 
 
 def _refused(data: ReportData):
+    """The games that could not be played, by learner and reason."""
     games = data.table.filter(pl.col("reason").is_not_null())
     return [
         {"learner": learner, "horizons": group["horizon"].unique().sort(), "games": len(group), "reason": reason}
@@ -180,6 +190,7 @@ def _refused(data: ReportData):
 
 
 def _bad(data: ReportData):
+    """The games with a round that was not finite, by learner and horizon."""
     games = data.table.filter(pl.col("bad_round") >= 0)
     return [
         {"learner": learner, "horizon": horizon, "first": group["bad_round"].min(), "seeds": group["seed"].to_list()}

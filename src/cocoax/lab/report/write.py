@@ -1,4 +1,4 @@
-"""A study's report: one HTML page that works offline, tables, and figures for papers."""
+"""Writes a study's report: one HTML page that works offline, tables, and figures for papers."""
 
 import datetime
 import importlib.metadata
@@ -48,17 +48,17 @@ def write_report(
     client: Any = None,
     executor: Any = None,
 ) -> Path:
-    """Write a page, tables and figures of the games that were played into the study's folder; returns the page's path.
+    """Write a page, tables and figures of the games that were played into the study's folder. Returns the page's path.
 
     **Arguments:**
 
-    - `title`: of the page.
-    - `command`: what a reader would type to make the same page; by default this process's.
-    - `slopes`: by the learners' names, exponents of T from a theorem: that of regret, or a tuple that begins with those
+    - `title`: title of the page.
+    - `command`: what a reader would type to make the same page; by default this process's command.
+    - `slopes`: by the learners' names, exponents of T from a theorem: the regret's, or a tuple that begins with those
       of regret and violation, such as `theory.rates` returns.
     - `notes`: paragraphs to put below the title.
-    - `descriptions`: by the problems' names, what each is, instead of what its function says of itself.
-    - `groups`: learners' names, by a plural such as "methods of the paper", as the legend and the headline call them.
+    - `descriptions`: by the problems' names, a description to use instead of the one from the problem's function.
+    - `groups`: learners' names, by a plural such as "methods of the paper"; the legend and the headline use it.
     - `tables`: by title, tables of your own to put first; a row has its cells by the columns' names, the problem first.
     - `client`, `executor`: as in `Study.run`; figures and statistics of many problems are then made elsewhere.
     """
@@ -73,7 +73,7 @@ def write_report(
             section,
             name,
             addresses[name],
-            _about(study, name, of_problem, descriptions or {}),
+            _problem_sentence(study, name, of_problem, descriptions or {}),
             shared[name],
             [one.name for one in learners if one.is_marked(name)],
             groups,
@@ -114,13 +114,13 @@ def table_for_papers(study: "Study", horizon: int | str | None = None) -> str:
 
 
 def _data(study, slopes) -> tuple[ReportData, dict[str, ReportData]]:
-    """Of all problems, and by problem."""
+    """(data of all problems, data by problem)."""
     data = ReportData(study._stored(), styles(study.learners), _rates(slopes, study.learners))
     return data, {name: data.of_problem(name) for name in study.sources}
 
 
-def _about(study, name, data: ReportData, descriptions: Mapping[str, str]) -> str:
-    """The problem in one sentence."""
+def _problem_sentence(study, name, data: ReportData, descriptions: Mapping[str, str]) -> str:
+    """The problem `name` in one sentence."""
     constraints = data.table["constraints"].drop_nulls()
     count = int(constraints.max()) if len(constraints) else 0  # pyright: ignore[reportArgumentType]
     with naming_problem(name):
@@ -128,7 +128,7 @@ def _about(study, name, data: ReportData, descriptions: Mapping[str, str]) -> st
 
 
 def _rates(slopes, learners) -> Rates:
-    """The `slopes` of `write_report`, of the learners in this study."""
+    """The exponents in `slopes`, by figure and learner, for the learners of this study."""
     here = {name: slope for name, slope in slopes.items() if name in learners}
     pairs = {name: slope if isinstance(slope, tuple | list) else (slope,) for name, slope in here.items()}
     try:
@@ -141,7 +141,7 @@ def _rates(slopes, learners) -> Rates:
 
 
 def _addresses(names) -> dict[str, str]:
-    """For each problem, its section's id and the start of its files' names; no two are the same."""
+    """For each problem, a unique text for its section's id and its files' names."""
     addresses: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "problem"
@@ -153,6 +153,7 @@ def _addresses(names) -> dict[str, str]:
 
 
 def _counts(study) -> dict[str, int]:
+    """How many problems, learners, horizons and seeds the study has."""
     horizons = {horizon for of_problem in study.horizons.values() for horizon in of_problem}
     return {
         "problem": len(study.sources),
@@ -163,7 +164,7 @@ def _counts(study) -> dict[str, int]:
 
 
 def _origin(study) -> dict[str, str]:
-    """How the games were made, by the names that the page shows."""
+    """Versions, device, seeds and other facts on how the games were made, by the names that the page shows."""
     horizons = {name: ", ".join(map(str, of_problem)) for name, of_problem in study.horizons.items()}
     same = len(set(horizons.values())) == 1
     return {
@@ -182,7 +183,7 @@ def _origin(study) -> dict[str, str]:
 
 
 def _images(data: ReportData, kind: str) -> list[tuple[str, bytes]]:
-    """A figure of one problem, by format; nothing if it would be empty."""
+    """(format, bytes) of one problem's figure, whose kind is in `KINDS`; an empty list if it would be empty."""
     if data.played["horizon"].n_unique() < (2 if kind == "horizons" else 1):
         return []
     if kind == "rounds":
@@ -191,6 +192,7 @@ def _images(data: ReportData, kind: str) -> list[tuple[str, bytes]]:
 
 
 def _write(path: Path, content: bytes) -> Path:
+    """Write a file, with its folder, and return its path; raises `LabError` if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, content)

@@ -1,4 +1,4 @@
-"""What is kept of a game and of its comparator: figures of the last round, and curves of some rounds."""
+"""What is stored about a game and its comparator: figures of the last round, and curves of some rounds."""
 
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ def marks(horizon: int) -> np.ndarray:
 
 
 def comparator_row(key: str, comparator: Comparator | str) -> pl.DataFrame:
-    """A row of the store. A text is the reason why there is none."""
+    """The stored row of a comparator, or of the reason (a text) why there is none."""
     if isinstance(comparator, str):
         return pl.DataFrame({"key": [key], "reason": [comparator]})
     return pl.DataFrame(
@@ -61,7 +61,7 @@ def comparator_row(key: str, comparator: Comparator | str) -> pl.DataFrame:
 
 
 def stored_comparator(row) -> Comparator | str:
-    """What `comparator_row` kept: losses and certificate, without the decision itself."""
+    """The comparator, or the reason, from a row of `comparator_row`; the decision itself was not stored."""
     if row["reason"] is not None:
         return row["reason"]
     loss, multiplier = np.asarray(row["loss"], np.float64), np.asarray(row["multiplier"], np.float64)
@@ -71,20 +71,20 @@ def stored_comparator(row) -> Comparator | str:
 
 
 def game_rows(keys, played: Played, comparators) -> pl.DataFrame:
-    """A row for each game."""
+    """A stored row for each game, with its key and its comparator."""
     games = [jax.tree.map(lambda leaf, i=i: leaf[i], played.games) for i in range(len(keys))]
     rows = [_game_row(*game, played.seconds) for game in zip(keys, games, comparators)]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def refused_rows(reasons: dict[str, str]) -> pl.DataFrame:
-    """Rows without figures for games that could not be played, by key."""
+    """Stored rows without figures for games that could not be played; `reasons` are by key."""
     rows = [dict.fromkeys(SCHEMA) | {"key": key, "reason": reason} for key, reason in reasons.items()]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def table(stored: pl.DataFrame) -> pl.DataFrame:
-    """Of games with their rows in the store: what was played, and the figures of the last round."""
+    """A row per stored game: what was played, and the figures of the last round."""
     missing = {"charge", "regret_bound"} - set(stored.columns)  # as in stores of earlier versions
     stored = stored.with_columns(**dict.fromkeys(missing, pl.lit(None, pl.Float64)))
     score, regret = pl.col("score"), pl.col("regret")
@@ -93,7 +93,7 @@ def table(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def curves(stored: pl.DataFrame) -> pl.DataFrame:
-    """A row for each round that was kept of each game that could be played."""
+    """A row for each stored round of each game that could be played."""
     lists = ["round", *CURVES]
     rows = stored.filter(pl.col("reason").is_null())
     missing = {"score_curve", "regret_bound_curve"} - set(rows.columns)  # as in stores of earlier versions
@@ -104,18 +104,22 @@ def curves(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def harmless(rows: pl.DataFrame) -> pl.DataFrame:
-    """For CSV: texts that a spreadsheet would take for a formula get an apostrophe in front; numbers stay numbers."""
+    """The table for CSV, with an apostrophe before texts that a spreadsheet would read as a formula.
+
+    Numbers are not changed.
+    """
     text = pl.col(pl.String)
     return rows.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
 
 
 def seconds(stored: pl.DataFrame) -> pl.DataFrame:
-    """Measured time of a round, by problem, learner and horizon."""
+    """The median of the measured seconds per round, by problem, learner and horizon."""
     rows = stored.filter(pl.col("reason").is_null())
     return rows.group_by(GAME[:-1], maintain_order=True).agg(pl.col("seconds").median())
 
 
 def _game_row(key, game: Game, comparator: Comparator | str, seconds):
+    """The row of one game, by column."""
     is_comparator = isinstance(comparator, Comparator)
     unknown = np.full(len(game.loss), np.nan)
     regret, score = (game.regret(comparator), game.score(comparator)) if is_comparator else (unknown, unknown)

@@ -1,7 +1,8 @@
 """Statistics of a study's table: means with intervals, slopes over the horizons, paired differences.
 
-All functions take `Study.table()` and leave out games that could not be played or that went bad. A figure that does not
-exist (an interval from one seed, the slope of something negative) is NaN. The same table gives the same bits.
+All functions take `Study.table()` and leave out games that could not be played or had a round that was not finite. A
+figure that does not exist (an interval from one seed, the slope of something negative) is NaN. The same table gives
+the same bits.
 """
 
 import functools
@@ -20,7 +21,10 @@ _GAME = ("problem", "learner", "horizon")
 
 
 def played(table: pl.DataFrame) -> pl.DataFrame:
-    """The games that went well. Figures that need a comparator are null where there is none, so means skip them."""
+    """The games that were played to the end with finite values.
+
+    Figures that need a comparator are null where there is none, so that means skip them.
+    """
     rows = table.filter(pl.col("reason").is_null() & (pl.col("bad_round") < 0))
     return rows.with_columns(
         pl.col("regret", "regret_upper", "regret_bound", "score", "comparator", "gap").fill_nan(None)
@@ -33,7 +37,7 @@ def at_largest_horizon(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def half_width(deviation, games):
-    """Half the width of the confidence interval of a mean, by Student's t."""
+    """Half the width of Student's confidence interval of a mean over `games` games."""
     from scipy.special import stdtrit
 
     deviation, games = np.asarray(deviation, float), np.asarray(games)
@@ -43,8 +47,8 @@ def half_width(deviation, games):
 def summary(table: pl.DataFrame) -> pl.DataFrame:
     """For each problem, learner and horizon: the number of games, and the mean, interval and quantiles of each figure.
 
-    The interval of a figure `x` is `x_mean` ± `x_half`; `x_low` and `x_high` are quantiles over the seeds, `gap_max` is
-    the worst certificate of the comparators.
+    The interval of a figure `x` is `x_mean` ± `x_half`; `x_low` and `x_high` are quantiles over the seeds. `gap_max` is
+    the comparators' largest duality gap.
     """
     aggregates = [pl.len().cast(pl.Int64).alias("games"), pl.col("gap").max().fill_null(np.nan).alias("gap_max")]
     for figure in SUMMARISED:
@@ -56,7 +60,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """From `Study.curves()`: mean and quantiles over the seeds, by round, of each curve."""
+    """The mean and quantiles over the seeds of each curve in `Study.curves()`, by round."""
     rows = curves.join(played(table), on=[*_GAME, "seed"], how="semi", maintain_order="left")
     rows = rows.with_columns(pl.col("regret", "score", "regret_bound").fill_nan(None))
     aggregates = [column for figure in CURVES for column in _mean_and_band(figure)]
@@ -64,11 +68,11 @@ def over_rounds(curves: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def slopes(table: pl.DataFrame, *, figures=("regret", "violation"), resamples: int = 2000) -> pl.DataFrame:
-    r"""For each problem and learner, p in $\mathrm{mean}(T) \approx c\,T^p$, for each of the figures.
+    r"""For each problem, learner and figure: the p in $\mathrm{mean}(T) \approx c\,T^p$.
 
-    Least squares of the logarithms, where at least three horizons were played and all means are positive; of
-    violations, only positive parts count. `low` and `high` are a bootstrap interval over the seeds. Resamples whose
-    means are not all positive count as infinite on both sides, so that they widen it.
+    It is fitted to logarithms by least squares, if at least three horizons were played and all means are positive; of
+    violations, only positive parts count. `low` and `high` are a bootstrap interval over the seeds. A resample whose
+    means are not all positive counts as infinite on both sides, so that it widens the interval.
     """
     rows = []
     for (problem, learner), games in played(table).group_by("problem", "learner", maintain_order=True):
@@ -83,7 +87,7 @@ def slopes(table: pl.DataFrame, *, figures=("regret", "violation"), resamples: i
 def differences(table: pl.DataFrame) -> pl.DataFrame:
     """For every two learners, at each problem's largest horizon: `learner` minus `other` on the same seeds.
 
-    The interval is `mean` ± `half`, of the paired differences.
+    The interval of the paired differences is `mean` ± `half`.
     """
     rows = []
     for (problem, horizon), games in at_largest_horizon(table).group_by("problem", "horizon", maintain_order=True):
@@ -104,6 +108,7 @@ def is_constrained(table: pl.DataFrame) -> bool:
 
 
 def _mean_and_band(figure):
+    """Expressions for the mean and the quantiles of one figure."""
     column = pl.col(figure)
     aggregates = {
         "mean": column.mean(),
@@ -114,7 +119,10 @@ def _mean_and_band(figure):
 
 
 def _by_learner_and_seed(games):
-    """(learners, values, whether they exist) at one problem and horizon; arrays by learner, figure and seed."""
+    """(learners, values, exists) at one problem and horizon; both arrays are by learner, figure and seed.
+
+    `exists` says where a value is known.
+    """
     groups = {name: group for (name,), group in played(games).group_by("learner", maintain_order=True)}
     seeds = {seed: place for place, seed in enumerate(games["seed"].unique(maintain_order=True))}
     values = np.zeros((len(groups), len(COMPARED), len(seeds)))
@@ -136,7 +144,7 @@ def _mean_and_interval(values, exists):
 
 
 def _by_seed_and_horizon(games, figure):
-    """(horizons, values): one row of values for each seed that was played at every horizon."""
+    """(horizons, values): a row of values for each seed that was played at every horizon."""
     games = games.select("seed", "horizon", figure).drop_nulls()
     seeds, row = np.unique(games["seed"].to_numpy(), return_inverse=True)
     horizons, column = np.unique(games["horizon"].to_numpy(), return_inverse=True)
@@ -146,6 +154,7 @@ def _by_seed_and_horizon(games, figure):
 
 
 def _slope_with_interval(horizons, values, resamples):
+    """(slope, low, high) from one row of values per seed; NaN where they do not exist."""
     if len(horizons) < 3 or not len(values) or not (values.mean(0) > 0).all():
         return np.nan, np.nan, np.nan
     slope = float(_slope(horizons, values.mean(0)))
@@ -161,11 +170,11 @@ def _slope_with_interval(horizons, values, resamples):
 
 @functools.lru_cache(maxsize=8)
 def _picks(seeds, resamples):
-    """Which seeds each resample draws; always the same."""
+    """(resamples, seeds): the seeds that each bootstrap resample draws; always the same."""
     return np.random.default_rng(0).integers(seeds, size=(resamples, seeds))
 
 
 def _slope(horizons, means):
-    """Of log(means), along the last axis, against log(horizons)."""
+    """The least-squares slope of log(means), along the last axis, against log(horizons)."""
     x = np.log(horizons) - np.log(horizons).mean()
     return np.log(means) @ x / (x @ x)
