@@ -1,4 +1,4 @@
-"""Base of primals whose regret depends on the gradients that were observed, not on a bound of them."""
+"""Base of primals whose regret depends on the observed gradients, not on a bound on them."""
 
 from typing import Any
 

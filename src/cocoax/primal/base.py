@@ -38,13 +38,14 @@ Scale = RoundBounds  # its old name
 
 
 class Cost(eqx.Module):
-    """What a step used, and whether its gradients were finite."""
+    """What a step used (LMO and gradient calls), and whether its gradients were finite."""
 
     lmo_calls: Int[Array, ""]
     gradient_calls: Int[Array, ""]
     finite: Bool[Array, ""]
 
     def __add__(self, other):
+        """The cost of two steps together; finite if both are."""
         return Cost(
             self.lmo_calls + other.lmo_calls,
             self.gradient_calls + other.gradient_calls,
@@ -53,7 +54,7 @@ class Cost(eqx.Module):
 
 
 def cost(lmo_calls: Any = 0, gradient_calls: Any = 0, finite: Any = True) -> Cost:
-    """A `Cost` from plain numbers: what a step used, and whether its gradients were finite.
+    """A `Cost` from plain numbers.
 
     >>> int((cost(lmo_calls=1) + cost(lmo_calls=1, gradient_calls=3)).lmo_calls)
     2
@@ -63,11 +64,11 @@ def cost(lmo_calls: Any = 0, gradient_calls: Any = 0, finite: Any = True) -> Cos
 
 @runtime_checkable
 class Revealed(Protocol):
-    """The round's loss h = weights.loss * f + <weights.constraint, g>, after the decision was taken."""
+    """The round's loss h = weights.loss * f + <weights.constraint, g>, known after the decision."""
 
     @property
     def played(self) -> Point:
-        """The point that was really played."""
+        """The point that was actually played, which may differ from the primal's decision."""
         ...
 
     def gradient(self, x: Point) -> Point:
@@ -75,11 +76,11 @@ class Revealed(Protocol):
         ...
 
     def sampled(self, sample: Callable[[Any], Any]) -> "Revealed":
-        """The same weights on `sample(round)`, a part of the round."""
+        """The same weighted loss on `sample(round)`, a part of the round."""
         ...
 
     def parts(self, x: Point) -> tuple[Point, Point]:
-        """The gradient of f at x, and those of all g with a leading axis."""
+        """(gradient of f at x, gradients of all g along a leading axis)."""
         ...
 
     def value(self, x: Point) -> Array:
@@ -87,7 +88,7 @@ class Revealed(Protocol):
         ...
 
     def constraint(self, x: Point) -> Array:
-        """All g(x)."""
+        """The values of all constraints at x."""
         ...
 
 
@@ -97,11 +98,11 @@ def first_guess(domain: AbstractDomain, start: Point) -> AbstractVertex:
 
 
 class AbstractPrimal(eqx.Module):
-    """A primal method. Its state holds the next decision; the learner hands out the keys.
+    """A primal method: online convex optimisation in which the state holds the next decision.
 
-    One of your own needs `init`, `decision` and `step`. `learners.PrimalDual` plays it; `testing.check_primal` tells
-    whether it keeps all promises. With a theorem it also has `alpha` and `_constants`, by which `learners.Blocks` is
-    tuned, and what its updates need of a `Regularity` in `needs`.
+    Your own needs `init`, `decision` and `step`; random keys come from the learner. `learners.PrimalDual` plays it, and
+    `testing.check_primal` tells whether it keeps all promises. A primal with a theorem also has `alpha` and
+    `_constants`, by which `learners.Blocks` is tuned, and names in `needs` what its updates need of a `Regularity`.
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx
@@ -160,7 +161,7 @@ class AbstractPrimal(eqx.Module):
         return False
 
     def constants(self, domain: AbstractDomain, norm: float | None = None) -> Constants:
-        """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`; refused without a theorem."""
+        """(alpha, C0, C1, C2) of the regret bound, for gradients bounded in `norm`; an error without a theorem."""
         if norm not in (None, self.norm):
             raise LearnerError(
                 f"{type(self).__name__} has constants for gradients bounded in the norm {self.norm}, not {norm}"
@@ -169,14 +170,14 @@ class AbstractPrimal(eqx.Module):
 
     @classmethod
     def variants(cls) -> "Mapping[str, AbstractPrimal]":
-        """The forms of this method that have constants of their own, by the names that tables of bounds use.
+        """The forms of this method that have constants of their own, by the names in tables of bounds.
 
-        Without a theorem there are none.
+        It is empty without a theorem.
         """
         return {} if cls._constants is AbstractPrimal._constants else {cls.__name__: cls()}
 
     def _constants(self, domain: AbstractDomain) -> Constants:
-        """The constants of the theorem, if there is one."""
+        """The constants of the method's theorem on this domain."""
         raise LearnerError(
             f"{type(self).__name__} states no regret bound; play it with learners.PrimalDual, or define alpha and "
             "_constants(domain), which returns theory.Constants"
@@ -201,5 +202,5 @@ class AbstractPrimal(eqx.Module):
     def restart(
         self, domain: AbstractDomain, state: Any, bounds: RoundBounds, *, key: PRNGKeyArray
     ) -> tuple[Any, Cost]:
-        """Forget the past, keep the current decision as the new start, and keep LMO guesses. By default: `init`."""
+        """Forget the past, but start from the current decision and keep the LMO's guesses. By default: `init`."""
         return self.init(domain, bounds, start=self.decision(state), key=key, warm=state), cost()

@@ -41,7 +41,7 @@ class Bet(eqx.Module):
         return jnp.minimum(self._stake(PRIOR * RATES), 1)
 
     def observe(self, gain: Float[Array, ""]) -> "Bet":
-        """After a round in which the favourite cost `gain` more than the challenger."""
+        """The bet after a round in which the favourite cost `gain` more than the challenger."""
         grows = jnp.abs(gain) > self.scale
         scale = jnp.where(grows, 2 * jnp.abs(gain), self.scale)
         counted = jnp.where((self._stake(PRIOR * RATES) > 1) & (gain > 0), 0, ratio(gain, scale))

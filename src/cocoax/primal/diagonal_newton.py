@@ -86,6 +86,7 @@ class DiagonalNewton(AbstractPrimal):
         curvature = tree.add(state.curvature, diagonal)
 
         def over(h, squares, curvature, width):
+            """The gradient divided by D, for one leaf."""
             damping = ratio(squares.sum(), jnp.maximum(curvature.sum(), 0))
             prior = damping / (self.scale.astype(h.dtype) * width) ** 2
             return ratio(h, prior + jnp.maximum(curvature, 0) + jnp.sqrt(squares) / width)
@@ -99,6 +100,7 @@ class DiagonalNewton(AbstractPrimal):
 
 
 def _widths(domain: AbstractDomain, start: Point) -> Point:
+    """The length of each coordinate's interval; raises `LearnerError` unless the domain is a product of intervals."""
     widths = domain.intervals()
     if widths is None:
         raise LearnerError(
@@ -108,7 +110,7 @@ def _widths(domain: AbstractDomain, start: Point) -> Point:
 
 
 def linearized(gradient, x: Point):
-    """The gradient at x, and products with its derivative; those are 0 where there is none."""
+    """(gradient at x, product), where `product(d)` is the Hessian times d; 0 if there is no second derivative."""
     try:
         return jax.linearize(gradient, x)
     except (TypeError, ValueError, NotImplementedError):  # custom derivatives, callbacks
@@ -116,7 +118,10 @@ def linearized(gradient, x: Point):
 
 
 def _diagonal(product, x: Point, rounds) -> Point:
-    """The diagonal of the Hessian, leaf by leaf: z * Hz, where z has random signs on the leaf, and is 0 elsewhere."""
+    """An estimate z * Hz of the Hessian's diagonal, one leaf at a time.
+
+    z has random signs on the leaf, and is 0 elsewhere; `product` multiplies with H.
+    """
     leaves, structure = jax.tree.flatten(x)
     key = jax.random.fold_in(jax.random.key(0), rounds)
     found = []

@@ -98,7 +98,7 @@ class EntropicNewton(AbstractPrimal):
 
 
 def groups_of(domain: AbstractDomain, who: str = "EntropicNewton") -> _Groups:
-    """The simplices that the domain is a product of; the error for others names `who`."""
+    """The groups of coordinates whose simplices the domain is a product of; an error for other domains names `who`."""
     if isinstance(domain, ProbabilitySimplex):
         return _Groups(jnp.zeros(domain.shape, int), domain.total, 1)
     if isinstance(domain, PartitionMatroid) and (tree.is_traced(domain.ranks) or np.all(np.asarray(domain.ranks) == 1)):

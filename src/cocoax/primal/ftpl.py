@@ -51,7 +51,7 @@ class FTPL(AbstractPrimal):
     def init(self, domain, bounds, *, start, key, warm=None):
         guess = first_guess(domain, start) if warm is None else warm.vertex
         total = tree.zeros_like(start)
-        return _State(total, self._lead(domain, total, bounds, guess, key))
+        return _State(total, self._perturbed_leader(domain, total, bounds, guess, key))
 
     def decision(self, state):
         return state.vertex.dense()
@@ -59,7 +59,7 @@ class FTPL(AbstractPrimal):
     def step(self, domain, state, revealed, next_bounds, *, key):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
-        vertex = self._lead(domain, total, next_bounds, state.vertex, key)
+        vertex = self._perturbed_leader(domain, total, next_bounds, state.vertex, key)
         finite = tree.all_finite(gradient)
         return _State(total, vertex), cost(lmo_calls=1, gradient_calls=1, finite=finite)
 
@@ -67,6 +67,7 @@ class FTPL(AbstractPrimal):
         start = self.decision(state)
         return self.init(domain, bounds, start=start, key=key, warm=state), cost(lmo_calls=1)
 
-    def _lead(self, domain, total, bounds, guess, key):
+    def _perturbed_leader(self, domain, total, bounds, guess, key):
+        """The LMO's answer to total + fresh noise."""
         size = self.noise.size(bounds.lipschitz, bounds.horizon, domain.dimension)
         return domain.lmo(tree.add(total, tree.scale(size, self.noise.draw(key, total))), guess)

@@ -87,8 +87,11 @@ class LOOBOGD(AbstractPrimal):
 
 
 def close_pair(domain: AbstractDomain, x: Point, y: Point, tolerance, guess: AbstractVertex, *, most):
-    r"""(x, y, last vertex, LMO calls): x in the domain, $\|x-y\|^2\le3\varepsilon$, and y no further from any point of
-    the domain than it was. Infinite tolerance asks for nothing, and costs nothing."""
+    r"""(x, y, last vertex, LMO calls), after Frank-Wolfe steps that bring x and y together: $\|x-y\|^2\le3\varepsilon$.
+
+    x stays in the domain, and y comes no further from any point of it. With an infinite tolerance $\varepsilon$ nothing
+    changes, at no cost. `most` bounds the LMO calls.
+    """
 
     def is_apart(carry):
         x, y, _, calls = carry

@@ -1,4 +1,4 @@
-"""What Meta-Frank-Wolfe and its kin share: K inner learners, each follow-the-perturbed-leader."""
+"""What variants of Meta-Frank-Wolfe share: K inner learners, each of which follows the perturbed leader."""
 
 import abc
 from fractions import Fraction
@@ -25,8 +25,8 @@ class _State(eqx.Module):
 class AbstractMeta(AbstractPrimal):
     """K inner learners propose vertices v^k; x^{k+1} mixes v^k into x^k; the decision is x^{K+1}.
 
-    Then learner k sees the gradient at x^k, or an estimate of it. All K proposals depend on the past only, so they are
-    one batch, and the points are one matrix product.
+    Afterwards, learner k sees the gradient at x^k, or an estimate of it. All K proposals depend on the past only, so
+    they are computed as one batch, and the points as one matrix product.
     """
 
     noise: eqx.AbstractVar[AbstractPerturbation]
@@ -39,7 +39,7 @@ class AbstractMeta(AbstractPrimal):
 
     @abc.abstractmethod
     def most_steps(self, capacity: int) -> int:
-        """K for the longest run."""
+        """K for the longest possible run, which sizes the arrays."""
 
     @abc.abstractmethod
     def steps(self, bounds: RoundBounds) -> Any:
@@ -51,21 +51,21 @@ class AbstractMeta(AbstractPrimal):
 
     @abc.abstractmethod
     def estimates(self, points: Point, revealed: Revealed, key: PRNGKeyArray) -> Point:
-        """What the inner learners see, with a leading axis."""
+        """The gradients, or estimates of them, that the inner learners see; stacked like `points`."""
 
     @property
     def gradients_per_step(self) -> int:
         return 1
 
     def perturbation_bound(self, domain: AbstractDomain, bounds: RoundBounds) -> Array:
-        """The bound on gradients that perturbations are sized for."""
+        """The bound on gradients (or estimates) that determines the size of the perturbations."""
         return bounds.lipschitz
 
     def init(self, domain, bounds, *, start, key, warm=None):
         most = self.most_steps(bounds.capacity)
         guesses = repeat(first_guess(domain, start), most) if warm is None else warm.vertices
         totals = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), start)
-        return self._lead(domain, start, totals, guesses, bounds, key)
+        return self._next_state(domain, start, totals, guesses, bounds, key)
 
     def decision(self, state):
         return state.point
@@ -74,7 +74,7 @@ class AbstractMeta(AbstractPrimal):
         seen_key, lead_key = jax.random.split(key)
         seen = self.estimates(self.inner_points(state.anchor, state.vertices), revealed, seen_key)
         totals = tree.add(state.totals, seen)
-        state = self._lead(domain, state.anchor, totals, state.vertices, next_bounds, lead_key)
+        state = self._next_state(domain, state.anchor, totals, state.vertices, next_bounds, lead_key)
         steps = self.steps(next_bounds)
         gradients = self.gradients_per_step * steps
         return state, cost(lmo_calls=steps, gradient_calls=gradients, finite=tree.all_finite(seen))
@@ -85,13 +85,14 @@ class AbstractMeta(AbstractPrimal):
 
     def inner_points(self, anchor, vertices):
         """x^1 .. x^K, with a leading axis."""
-        return self._mixed(anchor, vertices, jnp.arange(_length(vertices)))
+        return self._inner_points(anchor, vertices, jnp.arange(_length(vertices)))
 
     def last_point(self, anchor, vertices, steps):
         """x^{steps+1}; `steps` may be traced and below the number of vertices."""
-        return self._mixed(anchor, vertices, jnp.clip(steps, 1, _length(vertices)))
+        return self._inner_points(anchor, vertices, jnp.clip(steps, 1, _length(vertices)))
 
-    def _mixed(self, anchor, vertices, k):
+    def _inner_points(self, anchor, vertices, k):
+        """x^{k+1} for each k, from the anchor x^1 and the vertices; k may also be one number."""
         k = k.astype(tree.dtype(anchor))
         j = jnp.arange(1, _length(vertices) + 1, dtype=k.dtype)
         if k.ndim == 1:
@@ -100,7 +101,8 @@ class AbstractMeta(AbstractPrimal):
         mixed = vertices.combine(jnp.where(j <= k, of_vertex, 0))
         return jax.tree.map(lambda leaf, x: leaf + of_anchor.reshape(-1, *(1,) * (x.ndim - 1)) * x, mixed, anchor)
 
-    def _lead(self, domain, anchor, totals, guesses, bounds, key):
+    def _next_state(self, domain, anchor, totals, guesses, bounds, key):
+        """The state after all inner learners have proposed new vertices for these totals."""
         bound = self.perturbation_bound(domain, bounds)
         size = self.noise.size(bound, bounds.horizon, domain.dimension)
         vertices = perturbed_leaders(domain, self.noise, totals, size, guesses, key, shared=False)

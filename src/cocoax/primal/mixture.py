@@ -86,7 +86,7 @@ class Mixture(AbstractPrimal):
         points = [one.decision(own) for one, own in zip(self.primals, state.states, strict=True)]
         losses = jnp.stack([revealed.value(point) for point in points])
         stepped = [
-            one.step(domain, own, _Elsewhere(revealed, point), next_bounds, key=key)
+            one.step(domain, own, _PlayedElsewhere(revealed, point), next_bounds, key=key)
             for one, own, point in zip(self.primals, state.states, points, strict=True)
         ]
         states = tuple(own for own, _ in stepped)
@@ -100,17 +100,18 @@ class Mixture(AbstractPrimal):
         return eqx.tree_at(lambda s: s.point, restarted, point), cost()
 
     def _mixed(self, states, hedge) -> Point:
+        """The primals' decisions, weighted by their shares."""
         points = [one.decision(own) for one, own in zip(self.primals, states, strict=True)]
         return tree.combine(hedge.shares, jax.tree.map(lambda *leaves: jnp.stack(leaves), *points))
 
 
-class _Elsewhere:
-    """The same round for a primal that would have played another point."""
+class _PlayedElsewhere:
+    """The revealed round for a primal whose own decision was `played`, instead of the mixture."""
 
     def __init__(self, revealed: Revealed, played: Point):
         self._revealed, self.played = revealed, played
         self.gradient, self.parts = revealed.gradient, revealed.parts
         self.value, self.constraint = revealed.value, revealed.constraint
 
-    def sampled(self, sample) -> "_Elsewhere":
-        return _Elsewhere(self._revealed.sampled(sample), self.played)
+    def sampled(self, sample) -> "_PlayedElsewhere":
+        return _PlayedElsewhere(self._revealed.sampled(sample), self.played)

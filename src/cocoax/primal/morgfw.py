@@ -88,6 +88,7 @@ class MORGFW(AbstractMeta):
         return 1 / (k + 1), 1 / (k + 1)
 
     def estimates(self, points, revealed, key):
+        """The estimates d^k for all k, from two sampled gradients each; exact gradients without `sample`."""
         sample = self.sample
         if sample is None:
             return jax.vmap(revealed.gradient)(points)
@@ -102,6 +103,7 @@ class MORGFW(AbstractMeta):
         j = jnp.arange(1, count + 1, dtype=tree.dtype(points))
 
         def prefix(a, b):
+            """d^k for all k, from the gradients a (at x^k) and b (at x^{k-1}) of one leaf."""
             shape = (count,) + (1,) * (a.ndim - 1)
             terms = (j + 1).reshape(shape) * a - jnp.where(j > 1, j, 0).reshape(shape) * b
             return jnp.cumsum(terms, axis=0) / (j + 1).reshape(shape)

@@ -95,7 +95,7 @@ class OnlineNewton(AbstractPrimal):
         gradient, _ = ravel_pytree(raw)
         played, unravel = ravel_pytree(revealed.played)
         first = state.rounds == 0
-        rate = jnp.minimum(state.rate, 0.5 * self._largest_rate(domain, raw, revealed.played))
+        rate = jnp.minimum(state.rate, 0.5 * self._rate_limit(domain, raw, revealed.played))
         width = jnp.asarray(domain.diameter(2), rate.dtype)
         epsilon = self.damping.astype(rate.dtype) / (rate * jnp.where(width > 0, width, 1)) ** 2
         begun = epsilon * jnp.eye(gradient.size, dtype=rate.dtype)
@@ -103,13 +103,15 @@ class OnlineNewton(AbstractPrimal):
         away = jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(metric), gradient) / rate
         rounds = state.rounds + 1
         accuracy = _ACCURACY / (rate * rounds**2)
-        point, gap, lmos = _projected(domain, metric, played - away, played, unravel, accuracy, self.most)
+        point, gap, lmos = _metric_projection(domain, metric, played - away, played, unravel, accuracy, self.most)
         finite = jnp.isfinite(gradient).all()
         spent = cost(lmo_calls=2 + lmos, gradient_calls=1, finite=finite)
         return _State(unravel(point), metric, rate, rounds, state.errors + rate * gap), spent
 
-    def _largest_rate(self, domain, gradient, played):
-        """2 gamma for this round alone."""
+    def _rate_limit(self, domain, gradient, played):
+        r"""$\min(\alpha, 1/\max_z|\langle\nabla,x-z\rangle|)$ over z in X: twice the largest $\gamma$ that this round
+        allows.
+        """
         lowest, highest = (domain.lmo(direction).dense() for direction in (gradient, tree.scale(-1.0, gradient)))
         far = jnp.stack([jnp.abs(tree.dot(gradient, tree.sub(played, end))) for end in (lowest, highest)]).max()
         return jnp.minimum(
@@ -117,10 +119,11 @@ class OnlineNewton(AbstractPrimal):
         )
 
 
-def _projected(domain: AbstractDomain, metric, goal, start, unravel, accuracy, most):
-    """The point of X that is next to the goal in the metric, its gap, and how many LMOs that took.
+def _metric_projection(domain: AbstractDomain, metric, goal, start, unravel, accuracy, most):
+    """(nearest point of X to `goal` in the metric A, its gap, LMO calls), by accelerated projected gradient steps.
 
-    The gap is the largest <A(x - goal), x - z> over X. Accelerated projected gradient, begun anew where it turns back.
+    The gap is the largest <A(x - goal), x - z> over X. Steps end when it is at most `accuracy`, or after `most`. The
+    momentum restarts where a step turns back.
     """
     size = jnp.abs(metric).sum(1).max()  # at least the largest eigenvalue
 

@@ -60,7 +60,7 @@ class OSPF(AbstractPrimal):
             if warm is None
             else warm.vertices
         )
-        return self._lead(domain, tree.zeros_like(start), guesses, bounds, key)
+        return self._next_state(domain, tree.zeros_like(start), guesses, bounds, key)
 
     def decision(self, state):
         return state.point
@@ -72,7 +72,7 @@ class OSPF(AbstractPrimal):
         ends = state.played + 1 >= block
         state = jax.lax.cond(
             ends,
-            lambda: self._lead(domain, total, state.vertices, next_bounds, key),
+            lambda: self._next_state(domain, total, state.vertices, next_bounds, key),
             lambda: _State(state.point, total, state.vertices, state.played + 1),
         )
         finite = tree.all_finite(gradient)
@@ -82,7 +82,8 @@ class OSPF(AbstractPrimal):
         state = self.init(domain, bounds, start=state.point, key=key, warm=state)
         return state, cost(lmo_calls=_block(bounds))
 
-    def _lead(self, domain, total, guesses, bounds, key):
+    def _next_state(self, domain, total, guesses, bounds, key):
+        """The state at the start of an inner block: new leaders for the gradients' `total`, and their mean."""
         block = _block(bounds)
         size = Ball().size(bounds.lipschitz, block.astype(float) * bounds.horizon.astype(float), domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)

@@ -16,7 +16,7 @@ from ..errors import LearnerError
 
 
 class AbstractPerturbation(eqx.Module):
-    """Noise of some size s, drawn afresh for every leader; `theory.ftpl_size` balances its two costs."""
+    """Random noise of size s, drawn anew for every leader; `theory.ftpl_size` chooses s."""
 
     name: ClassVar[str]  # "cube", "centred" or "ball": whose constants in `theory` it has
     norm: ClassVar[float]  # in which gradients are bounded
@@ -26,19 +26,19 @@ class AbstractPerturbation(eqx.Module):
         """One draw of size 1, shaped like `like`."""
 
     def size(self, lipschitz: Any, horizon: Any, dimension: int) -> Any:
-        """s, the best for `horizon` linear losses."""
+        """The size s with the lowest regret bound for `horizon` linear losses."""
         return theory.ftpl_size(jnp.asarray(horizon, jnp.result_type(lipschitz)), lipschitz, dimension, self.name)
 
     def diameter(self, domain: AbstractDomain) -> Array:
-        """R, in the norm dual to the one that bounds gradients."""
+        """R: the domain's diameter in the norm dual to that of the gradients."""
         return domain.diameter(2 if self.norm == 2 else 1)
 
 
 def _uniform(key, like):
     """Independent draws from (0, 1), shaped like `like`.
 
-    Straight from threefry's blocks, both words of each: three times faster on a CPU than `jax.random.uniform`, which
-    draws a block for every word. Perturbations are most of the work of Algorithm 2.
+    They use both words of each block of threefry. On a CPU this is three times faster than `jax.random.uniform`, which
+    uses one. Perturbations are most of the work of Algorithm 2.
     """
     leaves, treedef = jax.tree.flatten(like)
     bits = _bits(key, tree.size(like))
@@ -54,6 +54,7 @@ def _uniform(key, like):
 
 
 def _bits(key, count):
+    """`count` random uint32 numbers."""
     if str(jax.random.key_impl(key)) != "threefry2x32":
         return jax.random.bits(key, (count,), jnp.uint32)
     data, counters = jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)
@@ -64,7 +65,7 @@ def _bits(key, count):
 
 
 class Cube(AbstractPerturbation):
-    """Uniform on [0, s]^d (the paper's, with erratum E1: s = 1/delta, not delta)."""
+    """Uniform on [0, s]^d, as in the paper with erratum E1: s = 1/delta, not delta."""
 
     name: ClassVar[str] = "cube"
     norm: ClassVar[float] = float("inf")
@@ -74,7 +75,7 @@ class Cube(AbstractPerturbation):
 
 
 class Centred(AbstractPerturbation):
-    """Uniform on [-s/2, s/2]^d: the same density, half the bias."""
+    """Uniform on [-s/2, s/2]^d: the density of `Cube`, with half the bias."""
 
     name: ClassVar[str] = "centred"
     norm: ClassVar[float] = float("inf")
@@ -101,7 +102,7 @@ _NAMED = {noise.name: noise for noise in (Cube, Centred, Ball)}
 
 
 def named_perturbation(choice) -> AbstractPerturbation:
-    """A perturbation from its name, or the user's own."""
+    """The perturbation with this name; an `AbstractPerturbation` is returned as it is."""
     if isinstance(choice, AbstractPerturbation):
         return choice
     if not (isinstance(choice, str) and choice in _NAMED):
@@ -110,9 +111,9 @@ def named_perturbation(choice) -> AbstractPerturbation:
 
 
 def perturbed_leaders(domain, noise: AbstractPerturbation, totals, size, guesses, key, *, shared):
-    """One vertex for each guess: the LMO's answer to total + size * fresh noise.
+    """A batch of vertices: for each guess, the LMO's answer to total + size * new noise.
 
-    `shared` says whether all leaders follow one total (sampling), or each its own (Meta-Frank-Wolfe).
+    With `shared` all leaders follow the same total (sampling), otherwise each has its own (Meta-Frank-Wolfe).
     """
     count = jax.tree.leaves(guesses)[0].shape[0]
 
@@ -125,7 +126,7 @@ def perturbed_leaders(domain, noise: AbstractPerturbation, totals, size, guesses
 
 
 def repeat(vertex, count):
-    """A batch of equal guesses."""
+    """A batch of `count` copies of one vertex."""
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), vertex)
 
 

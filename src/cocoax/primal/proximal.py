@@ -14,23 +14,24 @@ _MOST = 200  # linearisations
 def penalised_step(
     problem: Problem, round: Round, gradient: Point, centre: Point, weights: Float[Array, " m"], curvature
 ) -> tuple[Point, Float[Array, " m"], Int[Array, ""]]:
-    r"""A round's gradient step with its true constraints in it.
+    r"""A gradient step that penalises the round's true constraints, not linearisations at the old point.
 
     $\arg\min_{x\in X}\ \langle c, x\rangle + \sum_i w_i[g_i(x)]_+ + \alpha\|x-y\|^2$
 
-    Since $w[g]_+ = \max_{0\le\nu\le w}\nu g$, and for linear g the best x given the multipliers is one projection, each
-    $\nu_i$ in turn is found by bisection of $[0, w_i]$, one projection for each bit of the dtype, on the
-    linearisations of g at the last x; with several constraints all $\nu$ then move once more along the way of that
-    sweep, again by bisection. To the model belongs $\frac\kappa2\|x-x_\text{last}\|^2$, where kappa is the
-    largest curvature of $\langle\nu,g\rangle$ met so far, 0 for linear g: a model that bounds the objective from above,
-    so that the steps descend. Linearise again until x rests and the duality gap of the model is rounding.
+    with c = `gradient`, y = `centre`, w = `weights` and $\alpha$ = `curvature`. Returns (x, multipliers $\nu$, number
+    of linearisations). Needs `domain.project`.
 
-    One linear constraint: exact to rounding after one linearisation. Smooth nonlinear ones, or several: the error falls
-    geometrically, mostly to rounding in 3 to 40 linearisations, but slowly where many constraints contradict one
-    another under weights far above alpha; what is left after 200 is not looked at. Constraints with kinks of their own
-    are taken by whichever gradient they have there. Needs `domain.project`.
+    Since $w[g]_+ = \max_{0\le\nu\le w}\nu g$, and for linear g the best x given $\nu$ is one projection, each $\nu_i$
+    in turn is found by bisection of $[0, w_i]$, with one projection per bit of the dtype, on the linearisations of g at
+    the last x. With several constraints, all $\nu$ then move once more in the direction of that sweep, again by
+    bisection. The model also has the term $\frac\kappa2\|x-x_\text{last}\|^2$, where $\kappa$ is the largest curvature
+    of $\langle\nu,g\rangle$ met so far (0 for linear g), so that it bounds the objective from above and the steps
+    descend. Linearisations end when x rests and the duality gap of the model is rounding error.
 
-    Returns x, the multipliers nu, and how many linearisations were made.
+    For one linear constraint, the result is exact up to rounding after one linearisation. For smooth nonlinear
+    constraints, or several, the error falls geometrically, mostly to rounding in 3 to 40 linearisations. It falls
+    slowly where many constraints contradict one another under weights far above $\alpha$; after 200 linearisations the
+    rest is ignored. At its own kinks, a constraint has whichever gradient JAX gives there.
     """
     domain, kind = problem.domain, tree.dtype(centre)
     epsilon, bits = float(jnp.finfo(kind).eps), int(jnp.finfo(kind).nmant) + 4
@@ -41,10 +42,13 @@ def penalised_step(
     rest = 8 * epsilon * jnp.maximum(jnp.asarray(domain.diameter(2), kind), tree.norm(centre))
 
     def linearise(carry):
+        """One linearisation of the constraints at x: new x, multipliers and kappa, and whether to go on."""
         x, multipliers, kappa, _, count = carry
         values, slopes = problem.values(x, round)[1], problem.gradients(x, round)[1]
 
         def best(multipliers):
+            """The minimiser x of the model for given multipliers."""
+
             def target(c, slope, y, here):
                 pull = c + jnp.tensordot(multipliers, slope, axes=1)
                 return (2 * alpha * y + kappa * here - pull) / (2 * alpha + kappa)
@@ -56,7 +60,7 @@ def penalised_step(
             return values + jax.vmap(lambda slope: tree.dot(slope, shift))(slopes)
 
         def ascend(multipliers, direction):
-            """As far along the direction as the dual rises, at most to the first bound."""
+            """The multipliers, moved along the direction as far as the dual rises and they stay within [0, w]."""
             room = jnp.where(direction > 0, weights - multipliers, multipliers) / jnp.abs(direction)
             room = jnp.min(jnp.where(direction == 0, jnp.inf, room))
             room = jnp.where(jnp.isfinite(room), room, 0)

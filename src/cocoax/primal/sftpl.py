@@ -61,7 +61,7 @@ class SFTPL(AbstractPrimal):
     def init(self, domain, bounds, *, start, key, warm=None):
         most = theory.inner_steps(bounds.capacity) if self.smooth else bounds.capacity
         guesses = repeat(first_guess(domain, start), most) if warm is None else warm.vertices
-        return self._lead(domain, tree.zeros_like(start), guesses, bounds, key)
+        return self._next_state(domain, tree.zeros_like(start), guesses, bounds, key)
 
     def decision(self, state):
         return state.point
@@ -70,14 +70,15 @@ class SFTPL(AbstractPrimal):
         gradient = revealed.gradient(revealed.played)
         total = tree.add(state.total, gradient)
         samples = self._samples(next_bounds)
-        state = self._lead(domain, total, state.vertices, next_bounds, key)
+        state = self._next_state(domain, total, state.vertices, next_bounds, key)
         return state, cost(lmo_calls=samples, gradient_calls=1, finite=tree.all_finite(gradient))
 
     def restart(self, domain, state, bounds, *, key):
         state = self.init(domain, bounds, start=state.point, key=key, warm=state)
         return state, cost(lmo_calls=self._samples(bounds))
 
-    def _lead(self, domain, total, guesses, bounds, key):
+    def _next_state(self, domain, total, guesses, bounds, key):
+        """The state after the leaders were drawn anew for the gradients' `total`; the point is their mean."""
         size = Ball().size(bounds.lipschitz, bounds.horizon, domain.dimension)
         vertices = perturbed_leaders(domain, Ball(), total, size, guesses, key, shared=True)
         return _State(average(vertices, self._samples(bounds)), total, vertices)

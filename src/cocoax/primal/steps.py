@@ -1,4 +1,4 @@
-"""How far to go: step rules for `primal.Tracked`, in the form of Optax's transformations (`init`, `update`)."""
+"""Step sizes for `primal.Tracked`, as rules with Optax's methods `init` and `update`."""
 
 import abc
 import contextlib
@@ -27,7 +27,7 @@ class AbstractStep(eqx.Module):
     def update(
         self, domain: AbstractDomain, state, gradient: Point, point: Point, bounds: RoundBounds | None = None
     ) -> tuple[Point, Any]:
-        """What to add to the target after a gradient at `point`, and the new state."""
+        """(what to add to the target, new state), after a gradient at `point`."""
 
 
 class Norm(AbstractStep):
@@ -98,7 +98,7 @@ class Distance(AbstractStep):
         return tree.scale(-rate, gradient), state
 
     def rate(self, state, length, point):
-        """The step size after a gradient of this length at `point`, and the new state."""
+        """(step size, new state), after a gradient of norm `length` at `point`."""
         start, far, total = state
         far = jnp.maximum(far, tree.norm(tree.sub(point, start)))
         added = (far * length if self.weighted else length) ** 2
@@ -118,22 +118,23 @@ class Optax(AbstractStep):
         self.transformation = transformation
 
     def init(self, domain, start):
-        with _explained():
+        with _optax_errors():
             return self.transformation.init(start)
 
     def update(self, domain, state, gradient, point, bounds=None):
-        with _explained():
+        with _optax_errors():
             return self.transformation.update(gradient, state, point)
 
 
 def _is_optimiser(choice) -> bool:
+    """Whether this has the methods of one of Optax's optimisers."""
     parts = getattr(choice, "init", None), getattr(choice, "update", None)
     return all(map(callable, parts)) and not isinstance(choice, type)
 
 
 @contextlib.contextmanager
-def _explained():
-    """Reports an optimiser that needs more than gradients and parameters."""
+def _optax_errors():
+    """Context: an optimiser that needs more than gradients and parameters raises a `LearnerError`."""
     try:
         yield
     except Exception as error:
@@ -145,7 +146,7 @@ def _explained():
 
 
 def as_step(choice) -> AbstractStep:
-    """The step rule that a user chose: one of these, a number, or one of Optax's transformations."""
+    """The step rule that a user chose as a rule, a number (`Constant`), an optimiser (`Optax`), or None (`Norm`)."""
     if choice is None:
         return Norm()
     if isinstance(choice, AbstractStep):

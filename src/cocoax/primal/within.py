@@ -1,4 +1,4 @@
-"""A primal on a smaller copy of the set: with `Mixture`, a radius that is found."""
+"""A primal on a smaller copy of the set; with `Mixture`, it learns the radius."""
 
 from typing import Any, ClassVar
 
@@ -55,4 +55,5 @@ class Within(AbstractPrimal):
         return self.primal.restart(self._smaller(domain), state, bounds, key=key)
 
     def _smaller(self, domain) -> Scale:
+        """The domain cX."""
         return Scale(domain, self.factor)

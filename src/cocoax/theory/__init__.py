@@ -1,6 +1,6 @@
-"""Guarantees as formulas: rates, constants, parameters and bounds. Pure arithmetic, no arrays needed.
+"""Guarantees as formulas: rates, constants, parameters and bounds. They are plain arithmetic, without arrays.
 
-`theory.constants.ocg(diameter)` and its neighbours describe primals, `theory.regret` their full bounds.
+`theory.constants` has a function for each primal, such as `ocg(diameter)`; `theory.regret` has the full bounds.
 """
 
 from ..core import lazy

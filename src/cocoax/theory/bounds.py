@@ -1,6 +1,6 @@
-r"""Guarantees of the two algorithms as numbers, for real integers T, K, Q and any theta.
+r"""Guarantees of the two algorithms as numbers, for integers T, K, Q and any theta.
 
-All start from one inequality, for every $\lambda \ge 0$ and the comparator $x^\star$:
+All follow from one inequality, for every $\lambda \ge 0$ and the comparator $x^\star$:
 $\mathrm{Reg} + \langle\lambda, V\rangle - a\|\lambda\|^2 \le B$ with $V = E\sum_t g_t(x_t)$ and
 $a = \tfrac12(1/\mu + P\theta)$, where P counts dual steps.
 """
@@ -27,8 +27,8 @@ from .regret import ftpl
 class Bounds(NamedTuple):
     r"""Bounds in expectation, and the parameters behind them.
 
-    `violation` bounds $\|[V]_+\|_2$, hence the violation of each constraint; so does
-    `violation_strong_duality`, None unless `multiplier`, the Euclidean norm of the optimal one, was given.
+    `violation` bounds $\|[V]_+\|_2$, hence the violation of each constraint. So does `violation_strong_duality`, which
+    is None unless `multiplier`, the Euclidean norm of the optimal one, was given.
     """
 
     regret: Any
@@ -41,7 +41,9 @@ class Bounds(NamedTuple):
 
 
 def violation(bound: Any, weight: Any, deficit: Any) -> Any:
-    r"""$\|[V]_+\| \le \sqrt{4a(B + S)}$: take $\lambda = [V]_+/2a$, and $\mathrm{Reg} \ge -S = -RDT$.
+    r"""$\|[V]_+\| \le \sqrt{4a(B + S)}$, with B = `bound`, a = `weight` and S = `deficit`.
+
+    Proof: $\lambda = [V]_+/2a$, and $\mathrm{Reg} \ge -S = -RDT$.
 
     >>> violation(bound=100.0, weight=4.0, deficit=800.0)
     120.0
@@ -50,19 +52,20 @@ def violation(bound: Any, weight: Any, deficit: Any) -> Any:
 
 
 def violation_strong_duality(bound: Any, weight: Any, multiplier: Any) -> Any:
-    r"""$\|[V]_+\| \le 2a\Lambda + 2\sqrt{a(B + a\Lambda^2)}$ with $\Lambda = \|\lambda^\star\|$.
+    r"""$\|[V]_+\| \le 2a\Lambda + 2\sqrt{a(B + a\Lambda^2)}$, with B = `bound`, a = `weight`, $\Lambda$ = `multiplier`.
 
-    Strong duality is $\mathrm{Reg} + \langle\lambda^\star, V\rangle \ge 0$; with u the direction of $[V]_+$,
-    $\lambda = \lambda^\star + cu$ gives $\|[V]_+\| \le (B + a(\Lambda + c)^2)/c$. This is the best c, not 1.
+    $\Lambda = \|\lambda^\star\|$. Strong duality is $\mathrm{Reg} + \langle\lambda^\star, V\rangle \ge 0$; with u the
+    direction of $[V]_+$, $\lambda = \lambda^\star + cu$ gives $\|[V]_+\| \le (B + a(\Lambda + c)^2)/c$. The bound uses
+    the best c, not c = 1.
     """
     return 2 * weight * multiplier + 2 * (weight * (bound + weight * multiplier**2)) ** 0.5
 
 
 def multiplier_cap(constraint_bound: Any, theta: Any, *, block: Any = 1, mu: Any = None, steps: Any = None) -> Any:
-    r"""Largest value of each multiplier after n dual steps: $\frac{GK}{\theta}(1 - (1-\theta\mu)^n)$.
+    r"""The largest possible value of a multiplier after n dual steps: $\frac{GK}{\theta}(1 - (1-\theta\mu)^n)$.
 
-    Without mu and n: $(1 - 1/e)GK/\theta$, for every round of either algorithm (K = 1 for Algorithm 2).
-    A larger optimal multiplier is out of reach within the horizon.
+    Without mu and n: $(1 - 1/e)GK/\theta$, for every round of either algorithm (K = 1 for Algorithm 2). The algorithm
+    cannot reach a larger optimal multiplier within the horizon.
     """
     decay = 1 / math.e if mu is None or steps is None else (1 - theta * mu) ** steps
     return constraint_bound * block / theta * (1 - decay)
@@ -201,7 +204,7 @@ def pdmfw(
 
 
 class PrintedConstants(NamedTuple):
-    """C_1, C_2, C_3 of the paper's Theorem on Algorithm 2."""
+    """C_1, C_2, C_3 in the paper's theorem on Algorithm 2."""
 
     c1: Any
     c2: Any

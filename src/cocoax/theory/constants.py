@@ -23,7 +23,7 @@ class Constants(NamedTuple):
     c2: Any
 
     def slope(self, lipschitz: Any, smoothness: Any = None) -> Any:
-        """$A = C_1 D + C_2 L$; where c2 is zero, smoothness may be infinite or missing."""
+        """$A = C_1 D + C_2 L$; if c2 is zero, smoothness may be infinite or missing."""
         if isinstance(self.c2, int | float) and self.c2 == 0:
             return self.c1 * lipschitz
         if smoothness is None:

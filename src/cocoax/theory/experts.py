@@ -1,6 +1,6 @@
-r"""Regret bounds of experts, of hints and of bets; `theory.regret` has them all.
+"""Regret bounds of experts, of hints and of bets; also available in `theory.regret`.
 
-`variance`, `span` and `squares` are of what the experts cost, or of what a bet gains, round by round.
+`variance`, `span` and `squares` describe the experts' losses, or the gains of a bet, round by round.
 """
 
 import math
@@ -10,12 +10,12 @@ import numpy as np
 
 
 def mixture(*, count: int, variance: Any, span: Any) -> Any:
-    r"""$2\sqrt{V\ln K}+S(\frac43\ln K+4)$: what AdaHedge over K adds to the loss of the best of them.
+    r"""$2\sqrt{V\ln K}+S(\frac43\ln K+4)$: what AdaHedge over K experts loses at most, compared with the best of them.
 
-    After de Rooij et al. (2014), Theorem 8, with the gap $\Delta$ begun as half of the first round's span instead of
-    0: $\Delta_1^2\le\frac12S\Delta_T$ and the first round's gap is at most S, so $\Delta_T\le\sqrt{V\ln K}+
-    S(\frac23\ln K+\frac32)$ and the regret is at most $2\Delta_T+S$. `variance`: the sum over rounds of the losses'
-    variance under the shares; `span`: S, the largest difference of two losses in a round.
+    `variance` is V, the sum over rounds of the losses' variance under the shares. `span` is S, the largest difference
+    of two losses in a round. Proof after de Rooij et al. (2014), Theorem 8, where the gap $\Delta$ begins at half of
+    the first round's span instead of 0: $\Delta_1^2\le\frac12S\Delta_T$ and the first round's gap is at most S, so
+    $\Delta_T\le\sqrt{V\ln K}+S(\frac23\ln K+\frac32)$ and the regret is at most $2\Delta_T+S$.
 
     >>> round(float(mixture(count=2, variance=0.0, span=1.0)), 3)
     4.924
@@ -24,7 +24,9 @@ def mixture(*, count: int, variance: Any, span: Any) -> Any:
 
 
 def exponentiated_gradient(*, dimension: int, step: Any, spans: Any) -> Any:
-    r"""$\frac{\ln d}\eta+\frac\eta8\sum_sS_s^2$ on a simplex of total 1, from its centre; S are spans of gradients.
+    r"""$\frac{\ln d}\eta+\frac\eta8\sum_sS_s^2$: regret on a simplex of total 1, from its centre.
+
+    `spans` are the $S_s$: the largest difference of two entries of each gradient.
 
     >>> round(float(exponentiated_gradient(dimension=2, step=1.0, spans=[2.0, 2.0])), 3)
     1.693
@@ -47,7 +49,7 @@ def optimistic(*, diameter: Any, squares: Any) -> Any:
 
 
 def favourite(*, span: Any) -> Any:
-    r"""$3Z$ with $Z=\max_s|z_s|$ (`span`): what a `Bet` on the challenger costs at most, compared with the favourite.
+    r"""$3Z$ with $Z=\max_s|z_s|$ (`span`): how much more a `Bet` costs at most than the favourite.
 
     While the scale S stays, the wealth $M_t=\varepsilon\sum_\eta\pi_\eta P_\eta$ is never negative, and grows by
     $q_t\tilde w_t$, where q is p before it is cut to 1. If it is cut and $w_t>0$, nothing counts; if $w_t\le0$, then
@@ -63,7 +65,7 @@ def favourite(*, span: Any) -> Any:
 
 def challenger(*, scale: Any, squares: Any) -> Any:
     r"""$S\left(\frac74+\min_\eta\left(\eta\frac V{S^2}+\frac1\eta\left(\ln\frac4{\pi_\eta\eta}-1\right)\right)\right)$:
-    what a `Bet` costs at most, compared with the challenger, while its scale is S.
+    how much more a `Bet` costs at most than the challenger, while its scale is S.
 
     $V=\sum z_s^2$ (`squares`); $\eta=2^{-j}$, $\pi_\eta=\frac{13}{12}\frac1{j(j+1)}$, $j\le12$. By the proof of
     `favourite`, $\sum(1-p_t)w_t\le\sum\tilde w_t-M+M_{begin}$ with $M_{begin}\le\varepsilon+1$, and

@@ -1,11 +1,11 @@
-"""Exponents of T: of the two algorithms, and of the paper's tables."""
+"""The exponents of T in the guarantees of the two algorithms and in the paper's tables."""
 
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 
 class Rates(NamedTuple):
-    """Exponents of the horizon; `strong_duality` is that of the violation when strong duality holds."""
+    """Exponents of the horizon; `strong_duality` is the violation's when strong duality holds."""
 
     regret: Any
     violation: Any
@@ -95,6 +95,10 @@ _SLATER = "E16: the bound has (lambda* + 1)^2"
 
 
 def _row(algorithm, functions, setting, regret, violation, cost, primal, note="", printed: Any = ...):
+    """A row of Table 1, from the exponents of regret and violation at beta = 0.
+
+    `printed` is the paper's cost: by default the same as `cost`; None if the paper has no such row.
+    """
     duality = "strong duality" in setting
     return Guarantee(
         algorithm,

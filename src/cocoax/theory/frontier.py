@@ -1,7 +1,7 @@
-r"""Parameters and guarantees of the methods beyond the paper: PD-OFW, PEN-OFW and the Lyapunov learners.
+r"""Parameters and guarantees of the methods that are not in the paper: PD-OFW, PEN-OFW and the Lyapunov learners.
 
-R is the l2 diameter, D the Lipschitz constant, L the smoothness, $|g_t| \le G$, T the horizon. All are derived.
-Parameters take arrays too; the guarantees take numbers.
+R is the l2 diameter, D the Lipschitz constant, L the smoothness, $|g_t| \le G$, T the horizon. All are derived in
+this project. Parameters may also be arrays; the guarantees take numbers.
 """
 
 import math
@@ -123,7 +123,7 @@ def lyap_hard(horizon: int, constants: Constants, *, diameter: Any, lipschitz: A
 
 
 class Drift(NamedTuple):
-    """Numbers of the drift potential: its level, its rate, what drains a queue always, and what weights drain."""
+    r"""Parameters of the drift potential: level $\ell$, rate $\lambda$, drain $\kappa_0$ and margin $\kappa_1$."""
 
     level: Any
     rate: Any
@@ -142,10 +142,11 @@ def lyap_drift(
     log: Callable = math.log,
     least: Callable = min,
 ) -> Drift:
-    r"""With $\bar G = G + 2CD$: $\ell = \min(\sqrt{\ln(2T + 8\frac CR\sqrt T + 4)}, 0.18\sqrt T)$,
-    $\lambda = \frac{\ell}{\bar G\sqrt{mT}}$, $\kappa_0 = 0.864\lambda\bar G^2$ and $2CD$.
+    r"""The parameters of the drift potential, with $\bar G = G + 2CD$ and C = `growth`:
+    $\ell = \min(\sqrt{\ln(2T + 8\frac CR\sqrt T + 4)}, 0.18\sqrt T)$, $\lambda = \frac{\ell}{\bar G\sqrt{mT}}$,
+    $\kappa_0 = 0.864\lambda\bar G^2$ and $\kappa_1 = 2CD$.
 
-    `log` and `least` may be an array library's.
+    `log` and `least` may be functions of an array library.
     """
     reach = constraint_bound + 2 * growth * lipschitz
     level = least(log(2 * horizon + 8 * growth / diameter * horizon**0.5 + 4) ** 0.5, 0.18 * horizon**0.5)
@@ -192,8 +193,10 @@ def lyap_stoch(
 def lyap_pred(
     horizon: int, constants: Constants, *, diameter: Any, lipschitz: Any, constraint_bound: Any
 ) -> Guaranteed:
-    """LYAP-PRED over a deterministic adaptive primal, surely: the numbers of `lyap_stoch` with one constraint, for the
-    hard violation."""
+    """LYAP-PRED over a deterministic adaptive primal, for every sequence of rounds.
+
+    The bounds of `lyap_stoch` with one constraint; the violation is the hard violation.
+    """
     return lyap_stoch(
         horizon, constants, diameter=diameter, lipschitz=lipschitz, constraint_bound=constraint_bound, constraints=1
     )

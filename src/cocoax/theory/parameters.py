@@ -10,7 +10,7 @@ from .constants import Constants, kappa
 
 
 def ceil_power(horizon: int, exponent: Any) -> int:
-    """The smallest integer K >= horizon**exponent, free of rounding: the least K with K^q >= T^p.
+    """The smallest integer K >= horizon**exponent, without rounding errors.
 
     >>> ceil_power(1000, 2 / 3), ceil_power(1001, 2 / 3), ceil_power(10**30, 1 / 3) == 10**10
     (100, 101, True)
@@ -32,7 +32,7 @@ def ceil_power(horizon: int, exponent: Any) -> int:
 
 
 def block_length(horizon: int, alpha: Any) -> int:
-    r"""$K = \lceil T^{1/(3-2\alpha)} \rceil$, rounds between two dual steps of Algorithm 1.
+    r"""$K = \lceil T^{1/(3-2\alpha)} \rceil$: the number of rounds between two dual steps of Algorithm 1.
 
     >>> block_length(1000, 3 / 4), block_length(1024, 1 / 2), block_length(7776, 2 / 3)
     (100, 32, 216)
@@ -43,7 +43,8 @@ def block_length(horizon: int, alpha: Any) -> int:
 
 
 def inner_steps(horizon: int) -> int:
-    r"""$K = \lceil\sqrt T\rceil$ Frank-Wolfe steps a round, for every beta (erratum E9).
+    r"""$K = \lceil\sqrt T\rceil$: the number of Frank-Wolfe steps per round in Algorithm 2, for every beta (erratum
+    E9).
 
     >>> inner_steps(1000)
     32
@@ -62,7 +63,9 @@ def blocks_theta(
     constraints: int = 1,
     scale: Any = 1.0,
 ) -> Any:
-    r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$ and the real K (erratum E23).
+    r"""$\theta = 3 m A K^\alpha T^{-\beta}$ with $A = C_1 D + C_2 L$: the regularisation of Algorithm 1's dual steps.
+
+    K is the block length as it is, after rounding (erratum E23).
 
     >>> from cocoax.theory import constants
     >>> blocks_theta(constants.ocg(1.0), 1.0, block=16, horizon=64)  # 3 * 8 R D * 16^(3/4)
@@ -73,7 +76,7 @@ def blocks_theta(
 
 
 def blocks_mu(theta: Any, blocks: Any) -> Any:
-    r"""$\mu = 1 / (\theta (Q + 1))$ for $Q = \lceil T/K \rceil$ blocks.
+    r"""$\mu = 1 / (\theta (Q + 1))$: the dual step of Algorithm 1, for $Q = \lceil T/K \rceil$ blocks.
 
     >>> blocks_mu(2.0, 9)
     0.05
@@ -82,7 +85,7 @@ def blocks_mu(theta: Any, blocks: Any) -> Any:
 
 
 def pdmfw_level(horizon: Any, beta: Any = 0.0) -> Any:
-    r"""$N = T^{1/2+\beta}$.
+    r"""$N = T^{1/2+\beta}$, from which Algorithm 2's perturbation and regularisation follow.
 
     >>> pdmfw_level(10_000)
     100.0
@@ -91,7 +94,10 @@ def pdmfw_level(horizon: Any, beta: Any = 0.0) -> Any:
 
 
 def pdmfw_size(level: Any, lipschitz: Any, dimension: int, perturbation: str = "cube") -> Any:
-    r"""Side of a cube $1/\delta = 2 D \sqrt d N$ (erratum E1), radius of the ball $D \sqrt{2\kappa_d} N$.
+    r"""The size of Algorithm 2's perturbation: side $2 D \sqrt d N$ of a cube, or radius $D \sqrt{2\kappa_d} N$ of a
+    ball.
+
+    The side is $1/\delta$ in the paper (erratum E1).
 
     >>> pdmfw_size(100.0, 1.0, dimension=4)
     400.0
@@ -110,7 +116,9 @@ def pdmfw_theta(
     constraints: int = 1,
     scale: Any = 1.0,
 ) -> Any:
-    r"""$\theta = 12 m R D \sqrt d / N$; the ball has $\sqrt{2\kappa_d}$ for $\sqrt d$.
+    r"""$\theta = 12 m R D \sqrt d / N$: the regularisation of Algorithm 2's dual steps.
+
+    The ball has $\sqrt{2\kappa_d}$ instead of $\sqrt d$.
 
     >>> pdmfw_theta(100.0, 1.0, 1.0, dimension=4)
     0.24
@@ -120,7 +128,7 @@ def pdmfw_theta(
 
 
 def pdmfw_mu(theta: Any, horizon: Any) -> Any:
-    r"""$\mu = 1 / (\theta (T + 2))$.
+    r"""$\mu = 1 / (\theta (T + 2))$: the dual step of Algorithm 2.
 
     >>> pdmfw_mu(0.5, 98)
     0.02
@@ -129,7 +137,9 @@ def pdmfw_mu(theta: Any, horizon: Any) -> Any:
 
 
 def ftpl_size(horizon: Any, lipschitz: Any, dimension: int, perturbation: str = "ball") -> Any:
-    r"""Best for T linear losses: side $D\sqrt{dT}$, centred $D\sqrt{2dT}$, radius $D\sqrt{\kappa_d T}$.
+    r"""The perturbation with the least regret bound for T linear losses.
+
+    Side $D\sqrt{dT}$ of a cube, $D\sqrt{2dT}$ of a centred cube, or radius $D\sqrt{\kappa_d T}$ of a ball.
 
     >>> ftpl_size(100, 1.0, dimension=4, perturbation="cube")
     20.0
@@ -141,7 +151,7 @@ def ftpl_size(horizon: Any, lipschitz: Any, dimension: int, perturbation: str = 
 
 
 def dimension_factor(dimension: int, perturbation) -> float:
-    r"""$\sqrt d$ for cubes, $\sqrt{2\kappa_d}$ for the ball: how Algorithm 2 feels the dimension."""
+    r"""$\sqrt d$ for cubes, $\sqrt{2\kappa_d}$ for the ball: how Algorithm 2's bounds depend on the dimension."""
     if perturbation in ("cube", "centred"):
         return dimension**0.5
     if perturbation == "ball":

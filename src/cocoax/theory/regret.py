@@ -1,4 +1,4 @@
-r"""Complete regret bounds of the primals; `constants` holds what remains at the prescribed parameters.
+"""Complete regret bounds of the primals; `constants` has the leading terms at the prescribed parameters.
 
 R is the diameter, D the Lipschitz constant, L the smoothness, T the horizon. `squares` is the sum of the
 squared (dual) norms of the gradients. Sources and tags: the functions of the same names in `constants`.

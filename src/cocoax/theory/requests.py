@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 
 class PolicyBounds(NamedTuple):
-    """Bounds against the best policy, and the step that they are for."""
+    """Bounds against the best policy, and the step for which they hold."""
 
     regret: Any  # in expectation, requests i.i.d.
     violation: Any  # of each constraint, for every sequence
@@ -27,7 +27,8 @@ def mirror_descent(
     * $|\lambda_t| \le F/\rho + \eta G^2/(2\rho) + \eta G$: $x_t$ is at least as good as s, so $\langle\lambda_t,
       g_t(x_t)\rangle \le F - \rho|\lambda_t|_1$, and $|\lambda_t|$ does not grow once it is $(F+\eta G^2/2)/\rho$.
 
-    Without `step`, $\eta = \sqrt{2F/(\rho T)}/G$: both bounds are then $G\sqrt{FT/(2\rho)}$ but for constants.
+    Without `step`, $\eta = \sqrt{2F/(\rho T)}/G$; the first bound is then $G\sqrt{FT/(2\rho)}$, the second larger by a
+    constant.
 
     >>> bounds = mirror_descent(10_000, constraint_bound=1.0, loss_range=1.0, slack=0.5)
     >>> round(bounds.regret, 6), round(bounds.violation, 6), round(bounds.step, 6)

@@ -1,4 +1,4 @@
-"""Exact ceilings of rational powers, also of integers that are traced."""
+"""Exact ceilings of rational powers of integers, which may be traced."""
 
 import functools
 from fractions import Fraction
@@ -22,7 +22,7 @@ def ceil_power(n, exponent: Fraction, capacity: int) -> Any:
 
 @functools.lru_cache
 def _last_with(exponent, capacity):
-    """For k = 1, 2, ...: the last n with n**exponent <= k, which is the root of order p of k**q."""
+    """For k = 1, 2, ...: the largest n with n**exponent <= k."""
     p, q = exponent.numerator, exponent.denominator
     return np.array([_root(k**q, p) for k in range(1, exact_ceil_power(capacity, exponent))], np.int32)
 
