@@ -1,4 +1,4 @@
-"""Checks of arguments that several sets take: radii, counts, shapes, groups."""
+"""Checks of arguments that several sets share: radii, counts, shapes, groups."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from ..errors import DomainError
 
 
 def number(value, name):
-    """A parameter of a set as an array, checked unless it is traced."""
+    """A parameter of a set as a floating array, checked to be real and finite unless it is traced."""
     if not tree.is_traced(value):
         seen = check.real(value, name, DomainError)
         if not np.all(np.isfinite(seen)):
@@ -23,7 +23,7 @@ def number(value, name):
 
 
 def scalar(value, name, *, positive=False):
-    """One number, as an array."""
+    """One number as a floating array of shape ()."""
     made = number(value, name)
     if made.ndim > 0:
         raise DomainError(f"{name} must be one number, got shape {made.shape}")
@@ -33,7 +33,7 @@ def scalar(value, name, *, positive=False):
 
 
 def vector(values, name, of="coordinate"):
-    """A vector with at least one entry."""
+    """A vector with at least one entry; errors say "one number per" `of`."""
     values = number(values, name)
     if values.ndim != 1 or values.size == 0:
         raise DomainError(f"{name} must be a vector with one number per {of}, got shape {values.shape}")
@@ -54,7 +54,7 @@ def at_most(n, k) -> tuple[int, int]:
 
 
 def exponent(p) -> float:
-    """The p >= 1 of a norm."""
+    """The exponent p >= 1 of a norm, as a float."""
     number = check.scalar(p, "p", DomainError)
     if not number >= 1:
         raise DomainError(f"p must be at least 1, got {p}")
@@ -71,7 +71,7 @@ def as_shape(shape) -> tuple[int, ...]:
 
 
 def as_labels(groups) -> np.ndarray:
-    """The group of every coordinate as a number, from lists of coordinates or from such numbers."""
+    """The number of each coordinate's group, from lists of coordinates per group, or from such numbers."""
     groups = _as_lists(groups)
     if not isinstance(groups, list) or len(groups) == 0:
         raise DomainError(f"groups must be lists of coordinates, like [[0, 1], [2]], got {check.described(groups)}")
@@ -101,7 +101,7 @@ def _as_lists(value):
 
 
 def by_norm(value, name):
-    """One number for each norm, from {1: ..., 2: ...} or from the number for the l2 norm."""
+    """{norm: number}, from such a dict with keys 1 and 2, or from the number for the l2 norm alone."""
     numbers = value if isinstance(value, dict) else {2: value}
     if not numbers or not numbers.keys() <= {1, 2}:
         raise DomainError(f"{name} must be one number, for the l2 norm, or {{1: ..., 2: ...}}, got {value!r}")

@@ -1,4 +1,4 @@
-"""What users give to a domain, checked: decorators of its methods, and its points and directions."""
+"""Checks of what users give to a domain, as decorators of its methods, and of points and directions."""
 
 import functools
 import math
@@ -13,7 +13,7 @@ from ..errors import DomainError
 
 
 def of_points(name):
-    """Decorator: the method receives its point or direction validated."""
+    """Decorator for the method with this name: it receives its point or direction validated."""
     is_direction = name in ("lmo", "support", "lowest", "tangent")
     what, may_be_infinite = "direction" if is_direction else "point", name == "contains"
 
@@ -28,7 +28,7 @@ def of_points(name):
 
 
 def in_a_norm(method):
-    """Decorator of `diameter`: checks the norm, and answers for the linf norm itself."""
+    """Decorator for `diameter`: checks the norm, and answers for the linf norm by `widest`."""
 
     @functools.wraps(method)
     def checked(self, ord):
@@ -40,7 +40,7 @@ def in_a_norm(method):
 
 
 def built(init):
-    """Decorator of `__init__`: a constructor that needs the values of tracers raises one sentence."""
+    """Decorator for `__init__`: tracers where values are needed raise a `DomainError` of one sentence."""
 
     @functools.wraps(init)
     def checked(self, *args, **options):
@@ -58,7 +58,7 @@ WRAPPERS |= {"diameter": in_a_norm, "__init__": built}
 
 
 def checked_point(domain, point, what, may_be_infinite):
-    """A user's point or direction as floating arrays of the domain's shape."""
+    """The user's point or direction as floating arrays of the domain's shape; errors call it `what`."""
     kind, shapes = type(domain).__name__, domain.shape
     point = check.listed(point) if tree.is_shape(shapes) else point
     leaves, structure = jax.tree.flatten(point)

@@ -1,4 +1,4 @@
-"""Sums of two points and a few vertices: inner products come first, entries are written once at the end."""
+"""Sums of two points and a few vertices: inner products come first, entries are computed once at the end."""
 
 import abc
 from typing import Any
@@ -12,7 +12,10 @@ from .base import AbstractVertex, Point
 
 
 class AbstractSpan(eqx.Module):
-    """Sums of two points and some vertices. Each span has its own representation; `core.tree` adds and scales it."""
+    """Sums of two points and some vertices.
+
+    A subclass chooses how to represent a sum; `core.tree` can add and scale it.
+    """
 
     @property
     @abc.abstractmethod
@@ -20,7 +23,7 @@ class AbstractSpan(eqx.Module):
 
     @abc.abstractmethod
     def sum(self, weights: Float[Array, " k"]) -> Any:
-        """The vertices, weighted."""
+        """The sum of the vertices with these weights."""
 
     @abc.abstractmethod
     def vertex(self, k) -> Any: ...
@@ -31,7 +34,7 @@ class AbstractSpan(eqx.Module):
 
     @abc.abstractmethod
     def square(self, a) -> Array:
-        """<a, a>. Rounding never makes it too small, so that no line search goes too far."""
+        """<a, a>. Rounding never makes it too small, so that a line search never goes too far."""
 
     @abc.abstractmethod
     def products(self, a) -> Float[Array, " k"]:
@@ -39,20 +42,20 @@ class AbstractSpan(eqx.Module):
 
     @abc.abstractmethod
     def inner(self, domain, a) -> Any:
-        """`domain.inner`."""
+        """The same as `domain.inner`, for a sum."""
 
     @property
     def at_once(self) -> bool:
-        """Whether it is best to write as many sums together as will be needed."""
+        """Whether it is faster to compute all sums that will be needed in one call of `written`."""
         return False
 
     @abc.abstractmethod
     def written(self, *sums) -> tuple[Point, ...]:
-        """Every sum as a point."""
+        """Each sum as a point, with its entries computed."""
 
 
 class Entrywise(AbstractSpan):
-    """Points and vertices entry by entry."""
+    """Sums represented by their entries."""
 
     pair: tuple[Point, Point]
     vertices: AbstractVertex  # stacked

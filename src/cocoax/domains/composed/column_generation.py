@@ -22,7 +22,7 @@ VERTEX = -1  # the kind of a column; that of a slack is its row
 
 
 class Basis(NamedTuple):
-    """The columns in use, some of vertices and some of slacks."""
+    """The columns in use; each belongs to a vertex or to a slack."""
 
     vertices: AbstractVertex  # (k+1, ...)
     kinds: Int[Array, " columns"]
@@ -30,13 +30,16 @@ class Basis(NamedTuple):
     cost: Float[Array, " columns"]
 
     def weights(self):
-        """The solution of the program: of columns @ weights = (1, 0, ..., 0)."""
+        """The weights w >= 0 of the columns, with columns @ w = (1, 0, ..., 0)."""
         target = jnp.zeros_like(self.cost).at[0].set(1)
         weights = jnp.maximum(jnp.linalg.solve(self.columns, target), 0)
         return weights / jnp.sum(jnp.where(self.kinds == VERTEX, weights, 0))
 
     def replace(self, slot, kind, column, cost, vertex):
-        """A slot outside the basis replaces nothing; the vertex is ignored unless the kind is one."""
+        """The basis with a new column in `slot`; unchanged if `slot` is outside of the basis.
+
+        `vertex` is ignored unless `kind` is `VERTEX`.
+        """
         place = jnp.where(kind == VERTEX, slot, len(self.cost))
 
         def put(stack, new):  # cast, since the set may have been built before float64 was switched on
@@ -51,6 +54,8 @@ class Basis(NamedTuple):
 
 
 class Solution(NamedTuple):
+    """The optimal basis, with the multiplier that proves how good it is."""
+
     basis: Basis
     weights: Float[Array, " columns"]
     value: Float[Array, ""]
@@ -61,7 +66,10 @@ class Solution(NamedTuple):
 
 @eqx.filter_jit
 def simplex(domain, direction, rows, bound, basis, most) -> Solution:
-    """Pivots from a feasible basis, with multipliers whose sum is `most` at most in what proves the bound."""
+    """Minimise <direction, x> over the domain and the half-spaces <rows_i, x> <= bound_i, from a feasible basis.
+
+    `most` limits the sum of the multiplier that proves the lower bound.
+    """
     size, dtype = len(basis.cost), basis.cost.dtype
     unit_columns = jnp.eye(size, dtype=dtype)
 
@@ -107,7 +115,10 @@ def simplex(domain, direction, rows, bound, basis, most) -> Solution:
 
 
 def _leaving(weights, rates):
-    """The column that blocks first as weights - step * rates >= 0; the safest of those nearly tied (Harris, 1973)."""
+    """The column that leaves the basis: the first to reach 0 in weights - step * rates as the step grows.
+
+    Of columns that are nearly tied, the one with the largest rate, for stability (Harris, 1973).
+    """
     eps = jnp.finfo(weights.dtype).eps
     blocks = rates > eps**0.75 * jnp.max(jnp.abs(rates))
     rates = jnp.where(blocks, rates, 1)
@@ -118,9 +129,10 @@ def _leaving(weights, rates):
 
 @eqx.filter_jit
 def find_feasible(domain, rows, bound):
-    """A feasible basis; with the least excess over all rows as `value`, and what proves it.
+    """A solution with a feasible basis, whose `value` is the least possible excess over all rows.
 
-    The excess is one more column, which may make up for any row, and the only one that costs.
+    If that is positive, the intersection is empty, as the multiplier proves. The excess is one more column, which may
+    compensate for any row; it is the only one that costs.
     """
     count, dtype = len(bound), bound.dtype
     vertex = domain.vertex()
@@ -144,7 +156,7 @@ def find_feasible(domain, rows, bound):
 
 
 def column_of(vertex, rows, bound):
-    """(1, <a_1, v> - b_1, ..., <a_k, v> - b_k)."""
+    """The column of a vertex: (1, <a_1, v> - b_1, ..., <a_k, v> - b_k)."""
     return jnp.append(1, jax.vmap(vertex.dot)(rows) - bound).astype(bound.dtype)
 
 

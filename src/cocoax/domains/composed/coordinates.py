@@ -17,7 +17,10 @@ from .transforms import as_domain, ask, leaves_like, lowest, reach
 
 
 class _Selection:
-    """Which entries of a large tree of arrays make up a small one. Static: it can be hashed, and compared."""
+    """Which entries of a large tree of arrays form a small one.
+
+    It is a static field: it can be hashed and compared.
+    """
 
     def __init__(self, large, small, picks):
         self.shapes, self.large = jax.tree.flatten(large, is_leaf=tree.is_shape)
@@ -38,11 +41,12 @@ class _Selection:
         return isinstance(other, _Selection) and self._key == other._key
 
     def take(self, large):
+        """The small tree of selected entries."""
         leaves = self.large.flatten_up_to(large)
         return jax.tree.unflatten(self.small, [leaves[source].reshape(-1)[places] for source, places in self.picks])
 
     def put(self, small, into=None):
-        """The large tree `into`, or zeros, with the selected entries replaced."""
+        """The large tree `into` (zeros by default), with the selected entries replaced by `small`."""
         if into is None:
             zeros = [jnp.zeros(shape, tree.dtype(small)) for shape in self.shapes]
             into = jax.tree.unflatten(self.large, zeros)
@@ -68,7 +72,7 @@ class Restricted(AbstractVertex):
         return self.selection.take(self.inner.mix(self.selection.put(x), step))
 
     def combine(self, weights):
-        return _batched(self.selection.take, weights)(self.inner.combine(weights))
+        return _mapped_over_batch(self.selection.take, weights)(self.inner.combine(weights))
 
 
 class Restrict(AbstractDomain):
@@ -99,7 +103,7 @@ class Restrict(AbstractDomain):
         self.domain = as_domain(domain)
         shapes, structure, indices = leaves_like(self.domain, index, "index")
         restricted = jax.tree.unflatten(structure, [None if index is None else 0 for index in indices])
-        picks = [(i, _places(shapes[i], index)) for i, index in enumerate(indices) if index is not None]
+        picks = [(i, _flat_positions(shapes[i], index)) for i, index in enumerate(indices) if index is not None]
         if not sum(places.size for _, places in picks):
             raise DomainError("index must keep at least one coordinate, got none")
         self.selection = _Selection(domain.shape, jax.tree.structure(restricted), picks)
@@ -145,7 +149,7 @@ class Embedded(AbstractVertex):
         return self.selection.put(self.inner.mix(self.selection.take(x), step), tree.scale(1 - step, x))
 
     def combine(self, weights):
-        return _batched(self.selection.put, weights)(self.inner.combine(weights))
+        return _mapped_over_batch(self.selection.put, weights)(self.inner.combine(weights))
 
 
 class Embed(AbstractDomain):
@@ -176,7 +180,7 @@ class Embed(AbstractDomain):
         self.domain = as_domain(domain)
         shapes, structure, indices = leaves_like(self.domain, index, "index")
         whole = as_shape(shape)
-        picks = [(0, _places(whole, index)) for index in indices]
+        picks = [(0, _flat_positions(whole, index)) for index in indices]
         for old, (_, places) in zip(shapes, picks):
             if old != places.shape:
                 raise DomainError(f"index must select the domain's shape {old}, got {places.shape}")
@@ -217,8 +221,8 @@ class Embed(AbstractDomain):
         return self.selection.put(self.domain.project(self.selection.take(x)))
 
 
-def _places(shape, index):
-    """The flat positions of x[index], for x of the given shape."""
+def _flat_positions(shape, index):
+    """The positions of x[index] in the flattened x, for x of the given shape."""
     index = np.asarray(index) if isinstance(index, list | jax.Array) else index
     try:
         return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
@@ -226,8 +230,8 @@ def _places(shape, index):
         raise DomainError(f"index must fit the shape {shape}, got {index}") from None
 
 
-def _batched(function, weights):
-    """The function over the leading axes that `combine` gives for weights (..., k)."""
+def _mapped_over_batch(function, weights):
+    """`function`, vmapped over all leading axes of weights (..., k) but the last."""
     for _ in range(weights.ndim - 1):
         function = jax.vmap(function)
     return function

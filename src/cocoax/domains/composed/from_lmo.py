@@ -109,7 +109,7 @@ def from_lmo(
 
 
 def _try_out(domain):
-    """One call, so that an oracle that cannot work says so here and not out of a compiled program."""
+    """Call the user's oracle once, so that one that fails raises here and not inside a compiled program."""
     ones = jax.tree.map(lambda leaf: np.ones(leaf.shape, leaf.dtype), domain.first)
     try:
         if not domain.host:
@@ -128,7 +128,7 @@ def _try_out(domain):
 
 
 def _fit(point, direction, asarray):
-    """The point with the direction's dtypes, if it has the direction's shapes."""
+    """The oracle's point in the direction's dtypes; raises `DomainError` unless it has the direction's shapes."""
     shape, expected = (jax.tree.map(jnp.shape, node) for node in (point, direction))
     if shape != expected:
         raise DomainError(f"fn must return a point of shape {expected}, like start, got {shape}")

@@ -51,9 +51,9 @@ class Combination(AbstractVertex):
 class Intersection(AbstractDomain):
     r"""$X \cap \{x : \langle A_i, x\rangle \le b_i,\ i=1,\dots,k\}$; see `AbstractDomain.intersect`.
 
-    The LMO asks X's, always without a guess, until the answer's `gap` is 1e-10 of the largest value of X in float64,
-    or rounding in float32: 2 to 15 times for a polytope and one half-space, about 20 times for a round set and one
-    half-space, up to 90 for three. A guess, the answer to a direction nearby, spares some of these calls.
+    The LMO calls that of X, always without a guess, until the answer's `gap` is 1e-10 of the largest value of X in
+    float64, or rounding error in float32. That takes 2 to 15 calls for a polytope and one half-space, about 20 for a
+    round set and one half-space, and up to 90 for three. A guess, the answer to a similar direction, saves some calls.
     """
 
     facts = DomainFacts("a handful of its set's")
@@ -67,14 +67,14 @@ class Intersection(AbstractDomain):
     def __init__(self, domain: Any, A: Any, b: Any):
         earlier = domain if isinstance(domain, Intersection) else None
         self.domain = as_domain(domain if earlier is None else earlier.domain)
-        rows = _read(self.domain, A, b)
+        rows = _normalised_rows(self.domain, A, b)
         if earlier is not None:
             rows = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), earlier._rows(), rows)
         self.rows, self.bound, self.units = rows
         with jax.default_matmul_precision("highest"):
             solution = find_feasible(self.domain, self.rows, self.bound)
         if not tree.is_traced(solution.value) and not bool(solution.value <= 10 * tolerance(solution.value.dtype)):
-            raise _empty(np.asarray(solution.multiplier / self.units, float), float(solution.lower))
+            raise _empty_error(np.asarray(solution.multiplier / self.units, float), float(solution.lower))
         self.first = _combination(solution, 1, self.units)
 
     @property
@@ -99,9 +99,11 @@ class Intersection(AbstractDomain):
             return _combination(simplex(self.domain, unit, rows, bound, basis, jnp.inf), length, units)
 
     def lowest(self, direction, guess: Any = None):
-        r"""$\min_{x\in X}\langle c+\sum_i\mu_iA_i,x\rangle-\langle\mu,b\rangle$, by X's proof, with the LMO's $\mu$.
+        r"""$\min_{x\in X}\langle c+\sum_i\mu_iA_i,x\rangle-\langle\mu,b\rangle$, with the LMO's $\mu$ and X's own
+        `lowest`.
 
-        Less what rounding may add: $\mu$ can be large where the intersection is thin, and its terms then cancel.
+        It is reduced by a bound on rounding errors: $\mu$ can be large where the intersection is thin, and its terms
+        then cancel.
         """
         dtype = tree.dtype(direction)
         rows, bound, units = tree.astype(self._rows(), dtype)
@@ -117,7 +119,10 @@ class Intersection(AbstractDomain):
         return self.domain.tangent(direction)
 
     def start(self):
-        """X's own start, or the nearest to it on the way there from a point of the intersection."""
+        """X's own start if it meets the half-spaces.
+
+        Otherwise the last point that does, on the way there from some point of the intersection.
+        """
         inside, centre = self.first.dense(), self.domain.start()
         here, there = jnp.minimum(self._excess(inside), 0), self._excess(centre)
         room = jnp.where(there > 0, -here / jnp.where(there > 0, there - here, 1), 1)
@@ -141,18 +146,20 @@ class Intersection(AbstractDomain):
 
 
 def _sum(vertices, weights):
-    """At full precision: on accelerators less would lead out of the half-spaces."""
+    """The vertices, combined at full precision: less, as on accelerators, would leave the half-spaces."""
     with jax.default_matmul_precision("highest"):
         return vertices.combine(weights)
 
 
 def _combination(solution: Solution, length, units):
+    """The solution as a vertex of the intersection; `length` and `units` undo the scaling of the program."""
     vertices, kinds = solution.basis.vertices, solution.basis.kinds
     weights = jnp.where(kinds == VERTEX, solution.weights, 0)
     return Combination(vertices, weights, kinds, solution.multiplier * length / units, solution.gap * length)
 
 
-def _empty(multiplier, bound):
+def _empty_error(multiplier, bound):
+    """The error for an intersection that is empty, with its proof, or that could not be decided."""
     if not bound > 0:
         calls = MOST_CALLS * (len(multiplier) + 1)
         return DomainError(f"{calls} calls of the LMO could not decide whether the intersection is empty")
@@ -166,8 +173,11 @@ def _empty(multiplier, bound):
     )
 
 
-def _read(domain, A, b):
-    """(A over units, b over units, units), with a leading axis of rows."""
+def _normalised_rows(domain, A, b):
+    """(A over units, b over units, units) from the user's A and b, with a leading axis of rows.
+
+    A row's unit is its length times the reach of X.
+    """
     shapes, structure, leaves = leaves_like(domain, A, "A")
     leaves = [number(leaf, "A") for leaf in leaves]
     stacks = [leaf[None] if leaf.shape == shape else leaf for leaf, shape in zip(leaves, shapes)]

@@ -98,6 +98,7 @@ class _Matrix(eqx.Module):
 
     @classmethod
     def build(cls, domain, entries):
+        """The map of this array, checked to fit the domain."""
         entries = number(entries, "linear")
         if not tree.is_shape(domain.shape):
             raise DomainError("an array maps arrays; to map a PyTree of decisions give linear as a function")
@@ -116,7 +117,7 @@ class _Matrix(eqx.Module):
         return jnp.tensordot(direction, entries, axes=direction.ndim, precision="highest")
 
     def image(self, vertex, like):
-        """By one product with each row of A, so that v is never dense."""
+        """A v, by one product with each row of A, so that v is never dense."""
         new = self.entries.shape[: self.entries.ndim - self.axes]
         rows = self.entries.astype(like.dtype).reshape(-1, *like.shape)
         with jax.default_matmul_precision("highest"):
@@ -129,13 +130,14 @@ class _Matrix(eqx.Module):
 
 
 class _Functions(eqx.Module):
-    """A as a linear function, with its transpose where JAX shall not find it."""
+    """A as a linear function, with the user's transpose; without that, JAX transposes."""
 
     forward: Callable
     backward: Callable | None
 
     @classmethod
     def build(cls, domain, functions):
+        """The map of the user's function, or of functions (apply, transpose), tried out on the domain."""
         forward, backward = functions if isinstance(functions, tuple) and len(functions) == 2 else (functions, None)
         for function in (forward, backward):
             if not (callable(function) or function is None):
@@ -145,7 +147,7 @@ class _Functions(eqx.Module):
         return made
 
     def _try_out(self, domain):
-        """One random pair, so that what is not linear says so here."""
+        """Raise `DomainError` unless the function is linear and its transpose right, on one random pair."""
         rng = np.random.default_rng(0)
 
         def drawn(like):

@@ -84,7 +84,7 @@ class Product(AbstractDomain):
         return self._map(lambda block, part: block.project(part), x)
 
     def validate(self, point, what, may_be_infinite=True):
-        """Block by block where one has points of its own form, such as a factored ball."""
+        """The user's point, validated block by block if a block has points of its own form, such as a factored ball."""
         if not self._has_views():
             return super().validate(point, what, may_be_infinite)
         needed = jax.tree.structure(self.blocks, is_leaf=_is_domain)

@@ -35,7 +35,7 @@ class Sum(AbstractVertex):
 
 
 class AbstractSeveral(AbstractDomain):
-    """Made of several domains of one shape. An LMO cannot tell whether a point lies in it."""
+    """A set that consists of several domains of one shape. An LMO cannot tell whether a point lies in it."""
 
     domains: tuple[AbstractDomain, ...]
 

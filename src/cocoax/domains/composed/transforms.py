@@ -1,4 +1,4 @@
-"""A domain scaled or moved, and helpers for all domains that are made of others."""
+"""A domain scaled or shifted, and helpers for all domains that are made from others."""
 
 from typing import Any
 
@@ -63,6 +63,7 @@ class Scale(AbstractDomain):
         return Scaled(inner, self.factor.astype(tree.dtype(direction)))
 
     def lowest(self, direction, guess: Any = None):
+        """The inner domain's `lowest`, which proves a bound even where the LMO is not exact."""
         inner = tree.scale(jnp.sign(self.factor), direction)
         return jnp.abs(self.factor).astype(tree.dtype(direction)) * lowest(self.domain, inner, guess)
 
@@ -183,7 +184,7 @@ def as_domain(domain) -> AbstractDomain:
 
 
 def leaves_like(domain, value, name):
-    """(shapes, structure, leaves) of a tree that has something for each leaf of a decision."""
+    """(shapes, structure, leaves) of the tree `value`, which must have a leaf for each leaf of a decision."""
     shapes, structure = jax.tree.flatten(domain.shape, is_leaf=tree.is_shape)
     try:
         return shapes, structure, structure.flatten_up_to(value)
@@ -192,7 +193,7 @@ def leaves_like(domain, value, name):
 
 
 def ask(domain, direction, guess: Any):
-    """The inner LMO; an earlier answer that wraps one of its own is a guess."""
+    """The inner domain's LMO; `guess` is an earlier answer that wraps one of the inner domain."""
     return domain.lmo(direction, None if guess is None else guess.inner)
 
 
@@ -207,7 +208,7 @@ def plus(x, weight, vertex):
 
 
 def width(domain):
-    """No two points of X are farther apart in the l2 norm: its diameter or, where that is not known, the l1 one."""
+    """The l2 diameter of X or, if that is not known, its l1 diameter, which is larger."""
     try:
         return domain.diameter(2)
     except DomainError:
@@ -215,12 +216,12 @@ def width(domain):
 
 
 def reach(domain):
-    """No point of X is longer in the l2 norm."""
+    """An upper bound on the l2 norm of all points of X."""
     return tree.norm(domain.start()) + width(domain)
 
 
 def normalise(x):
-    """(x / |x|_2, |x|_2) at any scale, or (0, 0) at 0."""
+    """(x / |x|_2, |x|_2) for x of any scale; (0, 0) for x = 0."""
     largest = tree.norm(x, jnp.inf)
     x = tree.scale(1 / jnp.where(largest > 0, largest, 1), x)
     length = tree.norm(x)

@@ -63,11 +63,11 @@ class _Counter:
 
 
 class Counted(_Wrapper):
-    """X itself; `calls` is how often its LMO has been computed since `reset()`, also by compiled programs.
+    """X itself; `calls` is how often its LMO was computed since `reset()`, including calls in compiled programs.
 
-    Each computation calls back to the host, a batch of them once. Under `vmap` every lane counts, also one that is
-    thrown away, as in a batched `lax.cond`. To look is to wait until the programs now running have ended. The counter
-    is part of the compiled program: programs are not shared with another `Counted`.
+    A computation makes one callback to the host, a batch also one. Under `vmap` every lane counts, even if its result
+    is thrown away, as in a batched `lax.cond`. Reading `calls` waits for running programs. The counter is part of the
+    compiled program, which is therefore not shared with another `Counted`.
 
     >>> import jax, jax.numpy as jnp
     >>> from cocoax.domains import L1Ball
@@ -110,7 +110,10 @@ class Counted(_Wrapper):
 
 
 def _count(counter, direction, calls):
-    """Add to the counter, once for a whole batch: `vmap` only multiplies the number of calls."""
+    """Add `calls` to the counter, by a callback from compiled programs.
+
+    A batch under `vmap` makes one callback, with the number of its lanes.
+    """
 
     @jax.custom_batching.custom_vmap
     def tell(direction, calls):
@@ -146,8 +149,8 @@ class Remembered(AbstractVertex):
 
 
 class Cached(_Wrapper):
-    r"""X itself, for an expensive LMO: the guess holds the last `size` answers, and one of them is given again where
-    that is proven to be good enough.
+    r"""X itself, for an expensive LMO: a guess holds the last `size` answers, and one of them is returned again where
+    it is proven to be good enough.
 
     If v was the answer to d, then for every new direction c and every $a \ge 0$
 
@@ -155,10 +158,10 @@ class Cached(_Wrapper):
 
     since $\langle ad, x - v\rangle \ge 0$ on X. The best remembered vertex is returned if it is within
     `tolerance` $\cdot D\,|c|_2$ of the best such bound, which is so if $\sin\angle(c, d) \le$ `tolerance` for some d.
-    With `tolerance=0` answers are exact, to rounding, and only multiples of earlier directions are spared.
+    With `tolerance=0` answers are exact up to rounding, and only multiples of earlier directions are saved.
 
-    The LMO is asked without a guess, since the proof needs exact answers, in a branch that `vmap` computes always:
-    it saves time in loops over single directions.
+    The LMO gets no guess, because the proof needs exact answers. `vmap` always computes it, so this saves time only in
+    loops over single directions.
 
     >>> import jax, jax.numpy as jnp
     >>> from cocoax.domains import NuclearNormBall
@@ -214,6 +217,7 @@ class Cached(_Wrapper):
         return self._remember_only(self.domain.vertex(), tree.zeros_like(self.start()))
 
     def _remember_only(self, vertex, direction):
+        """An answer whose memory holds nothing but itself."""
         vertices, directions = jax.tree.map(
             lambda leaf: jnp.broadcast_to(leaf, (self.size, *leaf.shape)), (vertex, direction)
         )

@@ -1,4 +1,4 @@
-"""Sets of matrices that are defined by their singular values, or by their eigenvalues."""
+"""Sets of matrices defined by their singular values or by their eigenvalues."""
 
 import abc
 from typing import Any
@@ -41,7 +41,7 @@ class AbstractSpectral(AbstractDomain):
         return self.values.diameter(2) * (self.dimension**0.5 if ord == 1 else 1.0)
 
     def inradius(self):
-        """That of S: a change of x by so much changes its values by no more (von Neumann, 1937)."""
+        """The inradius of S: a change of x changes its values by no more than its length (von Neumann, 1937)."""
         return self.values.inradius()
 
     def lowest(self, direction, guess: Any = None):
@@ -49,14 +49,14 @@ class AbstractSpectral(AbstractDomain):
         return self.values.lowest(self.spectrum(direction))
 
     def project(self, x):
-        """The values projected onto S, at the price of a full decomposition."""
+        """The matrix whose values are projected onto S, by a full decomposition."""
         with jax.default_matmul_precision("highest"):
             return self.with_spectrum(self.values.project, x)
 
     def lmo_error(self, direction, vertex):
         r"""$|\langle d, v\rangle - \min_X\langle d, x\rangle| / \max_X|\langle d, x\rangle|$, by a full decomposition.
 
-        Proven, to rounding, whatever made the vertex; one outside X, whose value is too small, does not pass.
+        It holds up to rounding, however v was computed. A v outside X with too small a value also has a large error.
         """
         direction, _ = rescale(direction)
         spectrum = self.spectrum(direction)
@@ -81,8 +81,10 @@ class AbstractSingular(AbstractSpectral):
         return self.values.contains(self.spectrum(x), tol)
 
     def project(self, x):
-        """As `AbstractSpectral.project`, but with no decomposition in the ball around 0 that X contains; of a batch,
-        if all of it lies there."""
+        """As `AbstractSpectral.project`, without a decomposition for points of the ball around 0 that X contains.
+
+        A batch saves it only if all its points lie in that ball.
+        """
         return _projected(x, self)
 
     def spectrum(self, x):
@@ -95,6 +97,7 @@ class AbstractSingular(AbstractSpectral):
 
 @eqx.filter_custom_jvp
 def _projected(x, domain):
+    """The projection, computed only if x lies outside the inner ball; with a derivative of its own."""
     outside = ~(tree.norm(x) <= domain.inradius().astype(x.dtype))
     # a loop of at most one step: under vmap both sides of a `cond` are computed
     return jax.lax.while_loop(
@@ -120,7 +123,7 @@ class AbstractSymmetric(AbstractSpectral):
         return (self.n, self.n)
 
     def tangent(self, direction):
-        """The symmetric part; without its multiple of the identity if all points have one trace."""
+        """The symmetric part of the direction, without its multiple of the identity if all points have one trace."""
         direction = symmetric_part(direction)
         kept = self.values.tangent(jnp.ones(self.n, direction.dtype))
         return direction - jnp.diag((1 - kept) * jnp.trace(direction) / self.n)
@@ -152,11 +155,12 @@ def relative_gap(gap, largest):
 
 
 def unless(zero, vertex, default):
-    """The default if the direction was zero, else the vertex; in the vertex's dtype."""
+    """`default` if `zero` (the direction was zero), else `vertex`; in the vertex's dtype."""
     return tree.where(zero, tree.astype(default, tree.dtype(vertex)), vertex)
 
 
 def as_matrix_shape(shape, name) -> tuple[int, int]:
+    """The shape (rows, columns) of a set called `name`."""
     match as_shape(shape):
         case (rows, columns):
             return rows, columns
@@ -171,12 +175,13 @@ def as_method(method) -> str:
 
 
 def is_exact(method: str, size: int) -> bool:
-    """Whether an LMO without a guess takes a decomposition."""
+    """Whether an LMO without a guess uses a full decomposition."""
     return method == "exact" or (method != "krylov" and size <= _LARGEST_EXACT)
 
 
 def proven_norm(matrix, guess):
-    r"""A number that is hardly above a guess at the largest singular value, and whether it is proven to be no less.
+    r"""(number, proven): a number slightly above `guess`, and whether it is proven to be at least the largest singular
+    value.
 
     If $sI - xx^\top$ has a Cholesky decomposition, no singular value of x is above $\sqrt s$.
     """

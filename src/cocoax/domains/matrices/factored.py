@@ -1,4 +1,4 @@
-"""The nuclear-norm ball of matrices that are too large to be written down."""
+"""The nuclear-norm ball of matrices that are too large to be stored as arrays."""
 
 from typing import Any
 
@@ -69,7 +69,9 @@ class FactoredNuclearNormBall(NuclearNormBall):
         self.rank = count(rank, "rank")
 
     def grown(self, entries: Any, shape: Any = None) -> "FactoredNuclearNormBall":
-        """The ball with more entries, after its own, and perhaps with more rows and columns: see `carried`.
+        """This ball with `entries` appended to its pattern, and with more rows and columns if `shape` says so.
+
+        See `carried`.
 
         >>> from cocoax.domains import NuclearNormBall
         >>> ball = NuclearNormBall((2, 3), radius=2.0, factored=True, entries=([0, 1], [1, 0]))
@@ -81,16 +83,20 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return growth.grown(self, entries, shape)
 
     def carried(self, state: Any) -> Any:
-        """A decision, or a learner's whole state, of a smaller ball as one of this ball, which it became by `grown`.
+        """A decision or a learner's whole state, made for a smaller ball, as one for this ball, which came from it by
+        `grown`.
 
-        The matrices stay the same: new rows and columns are 0, and entries at new places are read from the factors.
+        The matrices stay the same: new rows and columns are 0, and entries at new places are computed from the factors.
         """
         from . import growth
 
         return growth.carried(state, self)
 
     def element(self, left=None, right=None, values=None) -> Factored:
-        r"""$\sum_k l_k r_k^\top$, of rows l and r, plus values on the pattern: a point, or a direction."""
+        r"""A point or direction: $\sum_k l_k r_k^\top$ plus `values` on the pattern.
+
+        `left` is (k, rows) and `right` (k, columns), with the vectors $l_k$ and $r_k$ as rows.
+        """
         made = self.start()
         if values is not None:
             values = jnp.asarray(values, float)
@@ -110,10 +116,11 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return made + Factored((block,), low, None, self.sizes, made.count, self.rank)
 
     def view(self, x: Factored) -> View:
-        """The matrix as losses and constraints see it: entries and products, but no array."""
+        """The matrix as losses and constraints see it: they can ask for entries and products, not for the array."""
         return x if isinstance(x, View) else View(self.validate(x, "point"), self.pattern)
 
     def validate(self, point, what, may_be_infinite=True):
+        """The user's point, checked to be a matrix of this ball."""
         if not isinstance(point, Factored) or (point.shape, point.count) != (self.sizes, self.pattern.rows.size):
             raise DomainError(
                 f"a {what} for this {type(self).__name__} must be one of its matrices, as element(left, right, values) "
@@ -124,9 +131,9 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return point
 
     def truncate(self, x, weight=None):
-        """One block of `rank` terms. With a weight w, a point of w X stays in w X.
+        """x with at most `rank` terms, in one block. With a weight w, a point of w X stays in w X.
 
-        Dropping the smallest terms shortens a matrix, unless its values cancelled them: it is then scaled down.
+        Dropping the smallest terms shortens the matrix, unless `values` cancelled them; then it is scaled down.
         """
         made, dropped = x.cut(self.pattern)
         if weight is None:
@@ -147,21 +154,22 @@ class FactoredNuclearNormBall(NuclearNormBall):
         radius, matrix = self.radius.astype(direction.dtype), self.view(direction)
         small = self.method != "krylov" and min(self.sizes) <= _SMALL
         if self.method == "exact" or (guess is None and small):
-            vertex = self._written().lmo(matrix.dense())
+            vertex = self._dense_ball().lmo(matrix.dense())
             left, right, zero = -vertex.left, vertex.right, ~tree.is_nonzero(direction)
         else:
             with jax.default_matmul_precision("highest"):
                 if guess is None:
-                    left, right, zero = self._searched(matrix)
+                    left, right, zero = self._lanczos_pair(matrix)
                 else:
                     left, right, zero = self._improved(matrix, unit(nudged(guess.right, direction.dtype)))
         return unless(zero, self._vertex(-left, right, radius), self.vertex() if guess is None else guess)
 
-    def _written(self):
-        """The ball of matrices that are written down."""
+    def _dense_ball(self):
+        """The same ball for matrices stored as arrays."""
         return NuclearNormBall(self.sizes, self.radius, method="exact")
 
-    def _searched(self, matrix):
+    def _lanczos_pair(self, matrix):
+        """(u, v, whether the matrix is 0): the top singular pair by Lanczos steps from fixed directions."""
         first = fixed_directions((self.sizes[1],), 2).astype(matrix.dtype)
         forward, backward, zero = scaled_products(matrix, first)
         right = lanczos(lambda x: backward(forward(x)), first, _STEPS)
@@ -179,14 +187,14 @@ class FactoredNuclearNormBall(NuclearNormBall):
         return FactoredRankOne(left, right, scale, low, self.rank)
 
     def spectrum(self, x):
-        """The singular values; only of a matrix without values, or of a small one."""
+        """The singular values of a matrix without `values`, or of a small one; others raise a `DomainError`."""
         if x.values is None or not (tree.is_traced(x.values) or np.any(np.asarray(x.values))):
             left, weights, right = x.joined()
             upper, other = (jnp.linalg.qr(factor.T, mode="r") for factor in (left, right))
             return jnp.linalg.svd((upper * weights) @ other.T, compute_uv=False)
         if min(self.sizes) > _SMALL:
             raise undecided(self)
-        return self._written().spectrum(self.view(x).dense())
+        return self._dense_ball().spectrum(self.view(x).dense())
 
     def contains(self, x, tol=1e-6):
         return jnp.sum(self.spectrum(x)) <= (1 + tol) * self.radius.astype(x.dtype)
@@ -199,7 +207,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
 
     def lmo_error(self, direction, vertex):
         vertex = RankOne(vertex.left, vertex.right, vertex.scale)
-        return self._written().lmo_error(self.view(direction).dense(), vertex)
+        return self._dense_ball().lmo_error(self.view(direction).dense(), vertex)
 
     def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
         raise DomainError("a factored NuclearNormBall has no likely_lmo_error; take lmo_error, of a small one")
@@ -212,6 +220,7 @@ class FactoredNuclearNormBall(NuclearNormBall):
 
 
 def _as_pattern(entries, shape) -> Pattern:
+    """The user's `entries` as a pattern, each place once."""
     if entries is None:
         entries = ((), ())
     if not isinstance(entries, tuple | list) or len(entries) != 2:

@@ -1,4 +1,4 @@
-"""Matrices too large to be written down: a low-rank part, and values on a fixed pattern of entries."""
+"""Matrices too large to be stored as arrays: a low-rank part, and values on a fixed pattern of entries."""
 
 import functools
 
@@ -20,7 +20,7 @@ class Pattern(eqx.Module):
     shape: tuple[int, int] = eqx.field(static=True)
 
     def entries(self, left, weights, right) -> Float[Array, " count"]:
-        r"""Those of $\sum_k w_k\,l_k r_k^\top$, without an array of entries times rank."""
+        r"""The entries of $\sum_k w_k\,l_k r_k^\top$ at these places, without an array of size entries times rank."""
 
         def term(k, total):
             return total + self._taken(weights[k] * left[k], self.rows) * self._taken(right[k], self.columns)
@@ -50,8 +50,7 @@ class Pattern(eqx.Module):
 
 
 class Block(eqx.Module):
-    r"""factor $\cdot\sum_k w_k\,l_k r_k^\top$, where `error` bounds how far the sum is, in the nuclear norm, from what
-    it was before it was cut off."""
+    r"""factor $\cdot\sum_k w_k\,l_k r_k^\top$, where terms may have been dropped; `error` bounds their nuclear norm."""
 
     left: Float[Array, "rank m"]
     weights: Float[Array, " rank"]
@@ -77,8 +76,8 @@ class Block(eqx.Module):
 class Factored(tree.AbstractElement):
     """A sum of blocks of low rank, plus `values` on the pattern of the domain that made it.
 
-    Sums and multiples are exact and only note down which blocks they are of; `cut` makes one block of them again. A
-    matrix knows its entries on the pattern at all times: those of its blocks are `low`. None stands for zeros.
+    Sums and multiples are exact: they only record which blocks are added. `cut` turns these into one block. A matrix
+    always knows its entries on the pattern: `low` has those of its blocks. None stands for zeros.
     """
 
     blocks: tuple[Block, ...]
@@ -90,7 +89,7 @@ class Factored(tree.AbstractElement):
 
     @property
     def error(self):
-        """Bound on the nuclear norm of all terms that were dropped from this matrix."""
+        """A bound on the nuclear norm of all terms that were dropped from this matrix."""
         return sum((jnp.abs(block.factor) * block.error for block in self.blocks), jnp.zeros((), self.dtype))
 
     @property
@@ -105,7 +104,7 @@ class Factored(tree.AbstractElement):
         return (self.shape, self.count, self.rank) == (other.shape, other.count, other.rank)
 
     def entries(self, index=None) -> Float[Array, "..."]:
-        """The entries on the pattern, or some of them."""
+        """The entries on the pattern; with `index`, those at these places of it."""
         parts = [
             part if index is None else jnp.asarray(part)[index] for part in (self.low, self.values) if part is not None
         ]
@@ -132,7 +131,7 @@ class Factored(tree.AbstractElement):
         return self._with(blocks, _times(factor, self.low), _times(factor, self.values))
 
     def combined(self, weights):
-        blocks = tuple(_merged(block, weights) for block in self.blocks)
+        blocks = tuple(_concatenated(block, weights) for block in self.blocks)
         low, values = (None if part is None else weights @ part for part in (self.low, self.values))
         return self._with(blocks, low, values)
 
@@ -153,9 +152,9 @@ class Factored(tree.AbstractElement):
         return jnp.maximum(total, 0) if other is self else total
 
     def cut(self, pattern: Pattern) -> "tuple[Factored, Array]":
-        """One block of at most `rank` terms, and the nuclear norm of the terms that were dropped.
+        """(matrix with one block of at most `rank` terms, nuclear norm of the dropped terms).
 
-        It is the nearest one of that rank, by the singular values of the blocks' sum.
+        The block is the nearest of that rank, by a singular value decomposition.
         """
         left, weights, right = self.joined()
         error, rank = self.error, self.rank
@@ -174,7 +173,7 @@ class Factored(tree.AbstractElement):
         return self._with((block,), zeros if low is None else low, values), dropped
 
     def joined(self):
-        """The terms of all blocks: left, weights and right."""
+        """(left, weights, right): the terms of all blocks."""
         (m, n), dtype = self.shape, self.dtype
         if not self.blocks:
             return tuple(jnp.zeros(shape, dtype) for shape in ((0, m), (0,), (0, n)))
@@ -195,8 +194,8 @@ def _times(factor, part):
     return None if part is None else factor * part
 
 
-def _merged(block: Block, factors) -> Block:
-    """One block of a batch of them, each times its factor."""
+def _concatenated(block: Block, factors) -> Block:
+    """A batch of blocks as one, each multiplied by its factor."""
     factors = factors * block.factor
     batch, rank = block.weights.shape
     left, right = (each.reshape(batch * rank, each.shape[-1]) for each in (block.left, block.right))

@@ -70,6 +70,7 @@ class Fantope(AbstractSymmetric):
         return unless(zero, Projector(factor), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
+        """Orthonormal columns nearer to the k lowest eigenvectors than `first`, after `iterations` steps."""
         if self.method != "power":
             return block_krylov(lambda x: direction @ x, first, self.iterations)
         bound = jnp.max(jnp.sum(jnp.abs(direction), axis=0))  # of the eigenvalues: those of bound - d are >= 0

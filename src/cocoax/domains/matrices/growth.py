@@ -1,4 +1,4 @@
-"""Factored matrices when entries, rows or columns come: what was learned is carried to a larger ball."""
+"""Growing factored balls: new entries, rows or columns, and carrying what was learned to the larger ball."""
 
 from typing import Any
 
@@ -29,6 +29,7 @@ def carried(state: Any, ball: FactoredNuclearNormBall) -> Any:
         return isinstance(node, Factored | FactoredRankOne)
 
     def moved(node):
+        """One matrix or vertex of the state, or a batch of them, for the larger ball."""
         if not is_matrix(node):
             return node
         if isinstance(node, FactoredRankOne):
@@ -47,12 +48,14 @@ def _batched(function, node, axes):
 
 
 def _vertex(vertex: FactoredRankOne, ball) -> FactoredRankOne:
+    """The vertex of a smaller ball, padded with zeros for the larger `ball`."""
     left, right = _padded(vertex.left, ball.sizes[0]), _padded(vertex.right, ball.sizes[1])
     low = ball.pattern.entries(left[None], jnp.ones(1, left.dtype), right[None])
     return FactoredRankOne(left, right, vertex.scale, low, vertex.rank)
 
 
 def _matrix(x: Factored, ball) -> Factored:
+    """The matrix x of a smaller ball, padded with zeros for the larger `ball`."""
     count = ball.pattern.rows.size
     blocks = tuple(
         Block(_padded(b.left, ball.sizes[0]), b.weights, _padded(b.right, ball.sizes[1]), b.factor, b.error)
@@ -65,5 +68,5 @@ def _matrix(x: Factored, ball) -> Factored:
 
 
 def _padded(array, size):
-    """The last axis filled with zeros."""
+    """The array, with zeros appended to its last axis."""
     return jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, size - array.shape[-1])])

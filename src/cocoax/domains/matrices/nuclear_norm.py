@@ -112,7 +112,7 @@ class NuclearNormBall(AbstractSingular):
         return unless(zero, RankOne(-left, right, radius), self.vertex() if guess is None else guess)
 
     def lowest(self, direction, guess: Any = None):
-        """By a full decomposition; or, of large matrices, by a factorisation that proves the guess to be good."""
+        """By a full decomposition; for large matrices, by a factorisation that proves the guess nearly optimal."""
         if guess is None or min(self.shape) <= _SMALL:
             return super().lowest(direction)
         radius = self.radius.astype(direction.dtype)
@@ -126,6 +126,7 @@ class NuclearNormBall(AbstractSingular):
         )[0]
 
     def _improved(self, direction, first):
+        """(u, v, whether the direction is 0): unit vectors after `iterations` steps from v = `first`."""
         if self.method == "power":
             forward, backward, zero = scaled_products(direction, first)
             left = unit(forward(first))
@@ -143,8 +144,10 @@ class NuclearNormBall(AbstractSingular):
     def likely_lmo_error(
         self, direction: Point, vertex: AbstractVertex, *, key: PRNGKeyArray, steps: int = 64, failure: float = 1e-6
     ) -> Array:
-        """A bound on `lmo_error` that is wrong with probability at most `failure`: `steps` Lanczos steps from a
-        random vector, for matrices too large to decompose. The bound falls like `1 / steps**2`."""
+        """A bound on `lmo_error` that is wrong with probability at most `failure`, for matrices too large to decompose.
+
+        It takes `steps` Lanczos steps from a random vector, and falls like `1 / steps**2`.
+        """
         direction, _ = rescale(direction)
         matrix = direction if self.sizes[0] >= self.sizes[1] else direction.T
         with jax.default_matmul_precision("highest"):
@@ -158,7 +161,7 @@ class NuclearNormBall(AbstractSingular):
 
 @functools.partial(jax.jit, static_argnums=1)
 def _top_singular_pair(matrix, exact):
-    """Unit (u, v) with the largest u^T C v, from the Gram matrix of the smaller side."""
+    """Unit vectors (u, v) with the largest u^T C v, from the Gram matrix of the smaller side."""
     rows, columns = matrix.shape
     if rows < columns:
         return _top_singular_pair(matrix.T, exact)[::-1]

@@ -1,4 +1,4 @@
-"""Sums of matrices and rank-one vertices, kept as coefficients."""
+"""Sums of two matrices and rank-one vertices, represented by their coefficients."""
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,9 @@ _FEW = 16  # vertices whose factors stay in registers
 
 
 class OfRankOne(AbstractSpan):
-    """Matrices as coefficients: one pass over them gives all inner products, a second one writes new points.
+    """Sums as coefficients: one pass over the matrices gives all inner products, a second one writes new points.
 
-    For balls around 0, as far as `inner` is asked.
+    `inner` is right only for balls around 0.
     """
 
     matrices: tuple[Float[Array, "m n"], Float[Array, "m n"]]
@@ -66,6 +66,7 @@ class OfRankOne(AbstractSpan):
 
 
 def _products(one, other, left, right):
+    """(2 x 2 inner products of two matrices, 2 x k inner products with left_k right_k^T)."""
     with jax.default_matmul_precision("highest"):
         beside = jnp.stack([jnp.sum(left * (matrix @ right.T).T, axis=1) for matrix in (one, other)])
     mixed = tree.dot(one, other)

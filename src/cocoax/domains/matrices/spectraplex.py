@@ -55,7 +55,7 @@ class _AbstractTrace(AbstractSymmetric):
         return self.values.total
 
     def _total(self, quotient) -> Float[Array, ""]:
-        """The best trace of a multiple of $qq^T$, if $q^T d q$ is the quotient."""
+        r"""The trace r for which $r\,q^T d q$ is lowest, given the sign of $q^T d q$ by `quotient`."""
         return self.values.lmo(jnp.full(self.n, quotient)).value
 
     def lmo(self, direction, guess: Any = None):
@@ -71,6 +71,7 @@ class _AbstractTrace(AbstractSymmetric):
         return unless(zero, RankOne(q, q, total), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
+        """(q, whether the direction is 0): a unit vector after `iterations` steps from `first`."""
         if self.method != "power":
             forward, _, zero = scaled_products(direction, first)
             return lanczos(lambda x: -forward(x), first, self.iterations), zero
@@ -85,7 +86,11 @@ class _AbstractTrace(AbstractSymmetric):
         return tree.astype(RankOne(q, q, self.trace), self.trace.dtype)
 
     def likely_lmo_error(self, direction, vertex, *, key, steps=64, failure=1e-6):
-        """As for `NuclearNormBall`."""
+        """A bound on `lmo_error` that is wrong with probability at most `failure`, by Lanczos steps from a random
+        vector.
+
+        See `NuclearNormBall.likely_lmo_error`.
+        """
         direction, _ = rescale(symmetric_part(direction))
         with jax.default_matmul_precision("highest"):
             first = unit(jax.random.normal(key, (self.n,), direction.dtype))
@@ -141,6 +146,8 @@ class UnitSpectrahedron(_AbstractTrace):
 
 @functools.partial(jax.jit, static_argnums=1)
 def _lowest_eigenvector(matrix, exact):
+    """A unit eigenvector of the lowest eigenvalue, by a full decomposition if `exact`, else by Lanczos steps."""
+
     def decomposed():
         return jnp.linalg.eigh(matrix).eigenvectors[:, 0]
 

@@ -1,6 +1,6 @@
-"""A factored matrix as losses and constraints see it.
+"""The view of a factored matrix that losses and constraints get.
 
-A function sees the matrix through linear measurements: entries on the pattern, bilinear forms, products with vectors.
+They see it through linear measurements: entries on the pattern, bilinear forms, products with vectors.
 """
 
 import functools
@@ -21,12 +21,16 @@ _MOST_ENTRIES = 10**8
 
 
 class Measurement(NamedTuple):
-    """A bilinear measurement of x: `sum_k l_k x r_k`, or its products with the rows l, or with the columns r, alone."""
+    """A measurement of x: `sum_k l_k x r_k`.
+
+    If one side is None: all products of x with the rows l, or with the columns r.
+    """
 
     left: Any
     right: Any
 
     def of(self, view: "View"):
+        """The value of the measurement for this matrix."""
         if self.left is None:
             return view._times(self.right)
         if self.right is None:
@@ -34,19 +38,20 @@ class Measurement(NamedTuple):
         return view.point.dot(element_of(view, [self.adjoint(jnp.ones((), view.dtype))]))
 
     def adjoint(self, weight) -> Block:
-        """The matrix whose inner product with x is the measurement times its weight."""
+        """The matrix whose inner product with x is <weight, measurement of x>."""
         left, right = (weight if each is None else each for each in self)
         share = jnp.ones((), left.dtype) if self.left is None or self.right is None else weight
         return Block.of(left, jnp.broadcast_to(share, len(left)), right)
 
 
 class Tape:
-    """The measurements that a function takes, in order, and the tap that is added to each."""
+    """The measurements that a function takes, in order; `taps`, to differentiate by, are added to their values."""
 
     def __init__(self, taps=None):
         self.taps, self.measurements, self.values = taps, [], []
 
     def record(self, measurement: Measurement, value):
+        """Append a measurement, and return its value plus its tap."""
         place = len(self.measurements)
         self.measurements.append(measurement)
         self.values.append(value)
@@ -54,11 +59,11 @@ class Tape:
 
 
 class View(eqx.Module):
-    r"""A matrix as losses and constraints see it, $x = \sum_k w_k\,l_k r_k^\top$ plus values on the pattern.
+    r"""A factored matrix as losses and constraints see it, $x = \sum_k w_k\,l_k r_k^\top$ plus values on the pattern.
 
-    `x.entries(index=None)`: on the pattern, or some of them. `x.inner(left, right)`: $\sum_k l_k^\top x\,r_k$ for
-    vectors, or for matrices with one vector a row. `x @ right`, `left @ x`: products with a vector, or with a matrix.
-    `x.error`: the matrix's own. Outside losses also `x.dense()`, where that is not too large.
+    `x.entries(index=None)`: the entries on the pattern, or some of them. `x.inner(left, right)`: $\sum_k l_k^\top
+    x\,r_k$ for vectors, or for matrices with one vector per row. `x @ right`, `left @ x`: products with a vector or a
+    matrix. `x.error`: the matrix's own. Outside losses there is also `x.dense()`, if that is not too large.
     """
 
     __array_ufunc__: ClassVar[None] = None  # NumPy leaves `vector @ x` to x
@@ -81,6 +86,7 @@ class View(eqx.Module):
         return self.point.error
 
     def entries(self, index=None) -> Float[Array, "..."]:
+        """The entries on the pattern; with `index`, those at these places of it (NaN where there is no such place)."""
         index = index if index is None or isinstance(index, slice) else self._places(index)
         values = self.point.entries(index)
         if self.moved is not None:
@@ -91,6 +97,7 @@ class View(eqx.Module):
         return jnp.where(inside, values, jnp.nan)  # a round that asks for others is refused as not finite
 
     def inner(self, left, right) -> Float[Array, ""]:
+        """The sum of left_k^T x right_k over the rows of both, or over one vector each."""
         left, right = (self._vectors(each, size, axis) for each, size, axis in zip((left, right), self.shape, (0, 1)))
         if len(left) != len(right):
             raise ProblemError(
@@ -109,7 +116,7 @@ class View(eqx.Module):
         return product[0] if left.ndim == 1 else product
 
     def dense(self) -> Float[Array, "m n"]:
-        """All entries."""
+        """The whole matrix as an array; not inside losses and constraints."""
         if self.tape is not None:
             raise ProblemError("a loss cannot have a factored matrix written down; take x.entries(), or x @ vector")
         if self.point.size > _MOST_ENTRIES:
@@ -125,7 +132,7 @@ class View(eqx.Module):
         return low.at[self.pattern.rows, self.pattern.columns].add(self.point.values)
 
     def _times(self, rows) -> Float[Array, "k m"]:
-        """x r for every row r, one after the other."""
+        """x r for each row r, computed one after the other."""
         left, weights, right = self.point.joined()
         values = self.point.values
 
@@ -146,7 +153,7 @@ class View(eqx.Module):
         return value if self.tape is None else self.tape.record(measurement, value)
 
     def _places(self, index):
-        """Check places, which count the ball's `entries`."""
+        """The user's `index` as an array, checked to count places of the ball's `entries`."""
         count, traced = self.point.count, tree.is_traced(index)
         seen: Any = index if traced else np.asarray(index)
         if isinstance(index, tuple) or not jnp.issubdtype(seen.dtype, jnp.integer):
@@ -158,6 +165,7 @@ class View(eqx.Module):
         return jnp.asarray(index)
 
     def _vectors(self, given, size, axis):
+        """The user's vectors as rows of an array, checked to have the matrix's `size` along `axis`."""
         given = jnp.atleast_2d(jnp.asarray(given, self.dtype))
         if given.ndim > 2 or given.shape[1] != size:
             where = ("rows", "columns")[axis]
@@ -170,12 +178,12 @@ def is_view(node: Any) -> bool:
 
 
 def has_view(x: Any) -> bool:
-    """Whether it is a view of a factored matrix, or a tree that holds one."""
+    """Whether x is a view of a factored matrix, or a tree that contains one."""
     return any(map(is_view, jax.tree.leaves(x, is_leaf=is_view)))
 
 
 def misuse(name, x, error) -> str | None:
-    """The sentence for a user's function that takes a factored matrix for an array; None if the error is another."""
+    """The message if a user's function treats a factored matrix as an array; None for any other error."""
     if not has_view(x) or "View" not in str(error):
         return None
     reason = str(error).partition("\n")[0].rstrip(". ")
@@ -186,7 +194,7 @@ def misuse(name, x, error) -> str | None:
 
 
 def element_of(x: View, blocks, values=None) -> Factored:
-    """A matrix of the same ball: the sum of the blocks, and values on the pattern."""
+    """A matrix of the same ball as x: the sum of the blocks, plus values on the pattern."""
     lows = [x.pattern.entries(block.left, block.weights, block.right) for block in blocks]
     low = functools.reduce(operator.add, lows) if lows else None
     return Factored(tuple(blocks), low, values, x.shape, x.point.count, x.point.rank)

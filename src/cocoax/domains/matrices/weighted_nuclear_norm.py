@@ -17,9 +17,9 @@ from .nuclear_norm import NuclearNormBall
 class WeightedNuclearNormBall(AbstractDomain):
     r"""$X = \{x : \|\mathrm{diag}(p)^{1/2}\,x\,\mathrm{diag}(q)^{1/2}\|_* \le r\}$ (Srebro, Salakhutdinov, 2010).
 
-    With p and q the shares of ratings that rows and columns have, those that are often seen pay more for their factors:
-    their entries must fit, and the rest is free to be small. The LMO finds the largest singular pair of the direction
-    with rows over $\sqrt p$ and columns over $\sqrt q$.
+    p and q are usually the shares of all ratings in each row and column. Rows and columns with many ratings then pay
+    more for large factors, but must fit many entries; the others may stay small. The LMO finds the largest singular
+    pair of the direction with rows divided by $\sqrt p$ and columns by $\sqrt q$.
 
     **Arguments:**
 
@@ -83,16 +83,16 @@ class WeightedNuclearNormBall(AbstractDomain):
         return self.rows.astype(dtype), self.columns.astype(dtype)
 
     def _weighted(self, direction, guess):
-        """What the ball is asked instead."""
+        """(direction, guess) for the unweighted ball."""
         rows, columns = self._roots(direction.dtype)
         return direction / rows[:, None] / columns[None], None if guess is None else self._times(guess, 1.0)
 
     def _unweighted(self, vertex: RankOne) -> RankOne:
-        """The vertex of X that stands for one of the ball."""
+        """The vertex of X that corresponds to a vertex of the unweighted ball."""
         return self._times(vertex, -1.0)
 
     def _times(self, vertex: RankOne, power) -> RankOne:
-        """Rows and columns times a power of their weights, as a vertex of unit vectors."""
+        """The rank-one matrix with rows and columns multiplied by a power of their root weights."""
         rows, columns = self._roots(vertex.left.dtype)
         left, right = vertex.left * rows**power, vertex.right * columns**power
         lengths = tree.norm(left), tree.norm(right)
@@ -100,6 +100,7 @@ class WeightedNuclearNormBall(AbstractDomain):
 
 
 def _root(weights, name) -> Float[Array, " n"]:
+    """The square roots of a vector of weights, checked to be positive."""
     weights = np.asarray(weights, float)
     if weights.ndim != 1 or not weights.size or not (np.isfinite(weights).all() and (weights > 0).all()):
         raise DomainError(f"{name} must be a vector of positive weights, got {weights!r:.80}")

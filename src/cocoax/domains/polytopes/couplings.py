@@ -51,7 +51,7 @@ class Birkhoff(AbstractDomain):
         return self._permutation(jnp.arange(self.n), jnp.result_type(float))
 
     def _permutation(self, rows, dtype):
-        """The matrix with a one in every column, in the given row."""
+        """The permutation matrix that has the one of column j in row `rows[j]`."""
         return Sparse(
             self.n * rows.astype(jnp.int32) + jnp.arange(self.n, dtype=jnp.int32), jnp.ones(self.n, dtype), self.shape
         )
@@ -117,6 +117,7 @@ def _doubly_centred(direction):
 
 
 def _amounts(amounts, name):
+    """The user's supply or demand as a vector, checked to be nonnegative."""
     number(amounts, name)
     amounts = np.asarray(amounts, float)
     if amounts.ndim != 1 or amounts.size == 0 or amounts.min() < 0:

@@ -29,7 +29,7 @@ class Graph(eqx.Module):
         return len(self.tails)
 
     def number(self, node, role) -> int:
-        """The number of the node with that name."""
+        """The number of the node with this name; errors call it the `role`."""
         name = node.item() if isinstance(node, np.ndarray | jax.Array) and node.ndim == 0 else node
         try:
             return self.names.index(name)
@@ -44,18 +44,17 @@ class AbstractOverEdges(AbstractDomain):
 
     @property
     def edges(self) -> list[tuple[Any, Any]]:
-        """Which edge each coordinate belongs to: (tail, head) in the order of the coordinates, with the names, or
-        numbers, of the graph that was given."""
+        """The edge (tail, head) of each coordinate, with the names or numbers of the graph that was given."""
         ends = np.asarray(self.graph.tails).tolist(), np.asarray(self.graph.heads).tolist()
         return [(self.graph.names[tail], self.graph.names[head]) for tail, head in zip(*ends)]
 
 
 def as_graph(source: Any, *, directed, otherwise=None) -> Graph:
-    """A graph from an array of edges, from a SciPy sparse adjacency matrix (one edge for each nonzero entry, row by
-    row; if undirected, for each pair of entries) or from a NetworkX graph (edges in its order).
+    """A graph from an array of edges, a SciPy sparse adjacency matrix, or a NetworkX graph.
 
-    The nodes of an array are the numbers that its edges use; those of the others may also have no edge. `otherwise`
-    is what to do with a NetworkX graph of the other kind.
+    A matrix has one edge per nonzero entry, row by row; if undirected, one per pair of entries. NetworkX's edges keep
+    their order. The nodes of an array are the numbers that occur in it; other graphs may have nodes without edges.
+    `otherwise` is the advice in the error for a NetworkX graph of the other kind.
     """
     if hasattr(source, "is_directed"):
         edges, names = _from_networkx(source, directed, otherwise)
@@ -76,7 +75,7 @@ def on_device(graph: Graph) -> Graph:
 
 
 def reachable(tails, heads, nodes, source) -> np.ndarray:
-    """Which nodes the edges lead to from the source."""
+    """For each node, whether a path leads to it from the source."""
     seen = np.arange(nodes) == source
     while (fresh := heads[seen[tails] & ~seen[heads]]).size:
         seen[fresh] = True
@@ -84,6 +83,7 @@ def reachable(tails, heads, nodes, source) -> np.ndarray:
 
 
 def _from_array(pairs):
+    """(edges with nodes numbered from 0, names of the nodes), from an array of pairs."""
     try:
         edges = np.asarray(pairs)
     except ValueError:  # lists of unequal lengths
@@ -100,6 +100,7 @@ def _from_array(pairs):
 
 
 def _from_networkx(graph, directed, otherwise):
+    """(edges with nodes numbered from 0, names of the nodes), from a NetworkX graph."""
     if graph.is_directed() != directed:
         kind, method = ("a directed", "to_directed") if directed else ("an undirected", "to_undirected")
         raise DomainError(f"this domain needs {kind} graph; {otherwise or f'give graph.{method}()'}")
@@ -109,6 +110,7 @@ def _from_networkx(graph, directed, otherwise):
 
 
 def _from_sparse(matrix, directed):
+    """(edges with nodes numbered from 0, names of the nodes), from a sparse adjacency matrix."""
     if matrix.shape[0] != matrix.shape[1]:
         raise DomainError(f"an adjacency matrix must be square, got shape {matrix.shape}")
     joined = matrix.tocsr() != 0

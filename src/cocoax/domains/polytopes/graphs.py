@@ -81,6 +81,7 @@ class ShortestPath(AbstractOverEdges):
         tails, heads = jnp.append(self.graph.tails, self.source), jnp.append(self.graph.heads, nodes)
 
         def reach(nodes, edges):
+            """Shortest distances to the nodes of one level, and the edges by which they are reached."""
             distance, arrival = nodes
             through, at = distance[tails[edges]] + lengths[edges], heads[edges]
             distance = distance.at[at].min(through)
@@ -99,7 +100,7 @@ class ShortestPath(AbstractOverEdges):
         return Chosen(mask[:m], jnp.ones((), direction.dtype))
 
     def tangent(self, direction):
-        """Less the difference of potentials that comes nearest to it; 0 on edges that are on no path."""
+        """The direction minus the nearest difference of potentials; 0 on edges that are on no path."""
         used = jnp.where(self.walk > 0, direction, 0)
         if self.conductance is None:
             return used
@@ -110,7 +111,7 @@ class ShortestPath(AbstractOverEdges):
         return jnp.where(self.walk > 0, direction - (potential[tails] - potential[heads]), 0)
 
     def start(self):
-        """The random walk from the source that takes each edge from where it stands with the same probability."""
+        """The random walk from the source: at each node, every useful edge has the same probability."""
         return self.walk
 
     def diameter(self, ord):
@@ -191,6 +192,7 @@ class MultiCommodityFlow(AbstractHosted, AbstractOverEdges):
 
 
 def _as_commodities(commodities):
+    """The user's commodities, checked to be a nonempty list of (source, sink, value)."""
     is_list = isinstance(commodities, list | tuple | np.ndarray)
     if not is_list or not all(isinstance(one, list | tuple | np.ndarray) and len(one) == 3 for one in commodities):
         raise DomainError(f"commodities must be a list of (source, sink, value), got {check.described(commodities)}")
@@ -200,6 +202,7 @@ def _as_commodities(commodities):
 
 
 def _ends(graph: Graph, source, sink):
+    """The numbers of source and sink, checked to be joined by a path."""
     ends = graph.number(source, "source"), graph.number(sink, "sink")
     if ends[0] == ends[1]:
         raise DomainError(f"source and sink must be different nodes, got {source!r} twice")
@@ -209,7 +212,10 @@ def _ends(graph: Graph, source, sink):
 
 
 def _conservation(graph: Graph, source, sink, value):
-    """What leaves every node less what enters it, and what that must be; the sink's follows from the others."""
+    """(matrix, right-hand side) of the constraint that a flow of `value` leaves the source and enters the sink.
+
+    A row per node: what leaves it minus what enters it. The sink's row follows from the others and is left out.
+    """
     from scipy import sparse
 
     start, end = _ends(graph, source, sink)
@@ -223,6 +229,7 @@ def _conservation(graph: Graph, source, sink, value):
 
 
 def _capacity(capacity, edges):
+    """The user's capacity as a vector over the edges, checked to be nonnegative."""
     number(capacity, "capacity")
     capacity = np.asarray(capacity, float)
     if capacity.shape not in ((), (edges,)) or capacity.min() < 0:
@@ -231,7 +238,7 @@ def _capacity(capacity, edges):
 
 
 def _levels(tails, heads, nodes):
-    """The number of edges on the longest path to every node."""
+    """For each node: the number of edges on the longest path to it; raises `DomainError` if there is a cycle."""
     level = np.zeros(nodes, int)
     for _ in range(nodes):
         deeper = level.copy()
@@ -243,7 +250,7 @@ def _levels(tails, heads, nodes):
 
 
 def _conductance(tails, heads, nodes):
-    """The pseudo-inverse of N N^T for the incidence matrix N, unless it would be large."""
+    """The pseudo-inverse of N N^T for the incidence matrix N; None for large graphs."""
     if nodes > _MOST_NODES:
         return None
     incidence = np.zeros((nodes, len(tails)))
@@ -253,6 +260,7 @@ def _conductance(tails, heads, nodes):
 
 
 def _random_walk(tails, heads, useful, level, source):
+    """For each edge: the probability that a random walk from the source along useful edges takes it."""
     walk, mass = np.zeros(len(tails)), np.zeros(len(level))
     mass[source] = 1
     choices = np.bincount(tails[useful], minlength=len(level))
@@ -264,10 +272,10 @@ def _random_walk(tails, heads, useful, level, source):
 
 
 def _farthest_pair(tails, heads, level, source, sink):
-    """The largest number of edges on exactly one of two paths.
+    """The largest possible number of edges that are on exactly one of two paths.
 
-    Two paths are a flow of two units. An edge gains 1 by its first unit and loses 1 by its second, so successive
-    best paths find the best flow: the longest path, then the best one that may also undo parts of it.
+    Two paths are a flow of two units. An edge gains 1 from the first unit and loses 1 from the second, so that
+    successive best paths find the best flow: the longest path, then the best path that may also undo parts of it.
     """
     longest, node = [], sink
     while node != source:

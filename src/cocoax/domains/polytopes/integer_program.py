@@ -11,7 +11,7 @@ from .linear_program import LinearProgram, minimiser, model_of
 
 
 class IntegerProgram:
-    """The hull of the points of a linear program in which the entries of a mask are whole numbers."""
+    """The hull of the points of a linear program at which the variables marked in `whole` are integers."""
 
     def __init__(self, matrix, rows, bounds, whole):
         self.whole, self._lock = whole, threading.Lock()
@@ -25,28 +25,29 @@ class IntegerProgram:
         self._model = model_of(matrix, rows, bounds, whole)
         if minimiser(self._model, np.zeros(len(whole))) is None:
             raise DomainError(empty)
-        self._rest: Any = None if whole.all() else model_of(matrix, rows, bounds)
+        self._continuous_model: Any = None if whole.all() else model_of(matrix, rows, bounds)
 
     def __fingerprint__(self):
         return self.whole, self._relaxed
 
     @functools.cached_property
     def middle(self):
-        """The average of some vertices."""
+        """The average of some vertices, as a point to start from."""
         return self.minimise(np.random.default_rng(0).standard_normal((16, len(self.whole)))).mean(axis=0)
 
     def minimise(self, directions):
-        """A vertex for each direction; NaN for one that is not finite."""
+        """A minimising vertex for each direction (last axis); NaN for a direction that is not finite."""
         with self._lock:
             points = [self._solve(direction) for direction in directions.reshape(-1, len(self.whole))]
         return np.asarray(points).reshape(directions.shape)
 
     def diameters(self):
-        """Upper bounds: those of the linear program, and of the box."""
+        """Upper bounds on the l1 and l2 diameters: the smaller of the linear program's and the box's."""
         sides = self._bounds[1] - self._bounds[0]
         return np.minimum(self._relaxed.diameters(), [sides.sum(), np.linalg.norm(sides)])
 
     def _solve(self, direction):
+        """A minimising vertex for one direction."""
         scale = np.abs(direction).max()
         if not np.isfinite(scale):
             return np.full(len(self.whole), np.nan)
@@ -56,12 +57,12 @@ class IntegerProgram:
         if point is None:
             raise DomainError(f"HiGHS found no minimum: it answered {self._model.getModelStatus().name}")
         point = np.where(self.whole, np.round(point), point)
-        return point if self._rest is None else self._with_rest(point, cost)
+        return point if self._continuous_model is None else self._with_continuous(point, cost)
 
-    def _with_rest(self, point, cost):
-        """Solve again for the other entries, now that the whole numbers are exact."""
+    def _with_continuous(self, point, cost):
+        """The point, with its continuous variables solved for again once its integers are exact."""
         fixed = [np.where(self.whole, point, bound) for bound in self._bounds]
-        self._rest.clearSolver()
-        self._rest.changeColsBounds(len(point), np.arange(len(point), dtype=np.int32), *fixed)
-        better = minimiser(self._rest, cost)
+        self._continuous_model.clearSolver()
+        self._continuous_model.changeColsBounds(len(point), np.arange(len(point), dtype=np.int32), *fixed)
+        better = minimiser(self._continuous_model, cost)
         return point if better is None else better

@@ -32,9 +32,11 @@ _SOLVER = {
 
 
 class AbstractHosted(AbstractDomain):
-    """A set whose `oracle` lives on the host: `minimise(directions)` and `violation(points)` in NumPy, over any
-    leading axes, so that a batch reaches the host once. The oracle is part of the set's structure: the same
-    set never traces twice, and another set, even of the same numbers, traces again."""
+    """A set whose `oracle` runs on the host, in NumPy: `minimise(directions)` and `violation(points)`.
+
+    Both take any leading axes, so that a batch is one call. The oracle is a static field: the same set never traces
+    twice, and another set traces again, even with the same numbers.
+    """
 
     oracle: Any = eqx.field(static=True)
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -62,8 +64,8 @@ class AbstractHosted(AbstractDomain):
 class LinearProgram:
     r"""$\min \langle c, x\rangle$ over $\{x : r \le Mx \le s,\ l \le x \le u\}$, one model for all c.
 
-    Every solve begins at the same feasible basis: the answer is a function of the direction, ties included, and
-    needs no first phase. An empty set is refused at construction, an unbounded one by `diameters` and `middle`.
+    Every solve begins at the same feasible basis, so the answer depends on the direction only, even with ties, and no
+    first phase is needed. The constructor refuses an empty set; `diameters` and `middle` refuse an unbounded one.
     """
 
     def __init__(self, matrix, rows, bounds, *, empty="the polytope is empty: no x meets all of its constraints"):
@@ -82,7 +84,7 @@ class LinearProgram:
 
     @property
     def original(self):
-        """The program as it was given, (matrix, (r, s), (l, u))."""
+        """(matrix, (r, s), (l, u)) in the user's units."""
         from scipy import sparse
 
         lower, upper = self._bounds
@@ -91,23 +93,25 @@ class LinearProgram:
 
     @property
     def box(self):
-        """A box around the set."""
+        """(lower, upper) ends of a box around the set."""
         return self._units * self._box[0], self._units * self._box[1]
 
     @property
     def middle(self):
-        """A point well inside: the average of the vertices that the search for a box has met."""
+        """A point well inside: the average of the vertices found in the search for a box."""
         return self._units * np.clip(np.mean(self._corners, axis=0), *self._bounds)
 
     def minimise(self, directions):
-        """A vertex for each direction; NaN for one that is not finite."""
+        """A minimising vertex for each direction (last axis); NaN for a direction that is not finite."""
         with self._lock:
             points = [self._solve(direction) for direction in directions.reshape(-1, self.size)]
         return self._units * np.asarray(points).reshape(directions.shape)
 
     def violation(self, points):
-        """By how much a constraint is broken, over the size of the set: for a bound that of the largest entry of a
-        vertex met, for a row that of the sum of its terms."""
+        """For each point: by how much it breaks a constraint, relative to the size of the set.
+
+        For a bound, the size is that of the largest entry of a known vertex; for a row, that of the sum of its terms.
+        """
         flat = points.reshape(-1, self.size).astype(float) / self._units
         images = (self._matrix @ flat.T).T
         rows, bounds = self._sizes
@@ -140,6 +144,7 @@ class LinearProgram:
         return unit * np.minimum([2 * plain, np.sqrt(2 * weighted)], 2 * plain)
 
     def _solve(self, direction):
+        """A minimising vertex for one direction, in the scaled units."""
         if not np.isfinite(direction).all():
             return np.full(self.size, np.nan)
         self._model.clearSolver()
@@ -151,8 +156,10 @@ class LinearProgram:
 
     @functools.cached_property
     def _box(self):
-        """The smallest box around the set (of more than 256 variables: only the bounds that are missing), and
-        vertices, those on the box among them."""
+        """(lower, upper, vertices) in the scaled units: the smallest box around the set, and some vertices.
+
+        With more than 256 variables, only bounds that are missing are tightened. The vertices on the box are included.
+        """
         lower, upper = (np.array(bound, float) for bound in self._bounds)
         tight, corners = self.size <= _LARGEST_TIGHT, []
         for bound, sign, side in ((lower, 1.0, "lower"), (upper, -1.0, "upper")):
@@ -171,7 +178,7 @@ class LinearProgram:
 
     @functools.cached_property
     def _sizes(self):
-        """Scales of rows and bounds for relative violations."""
+        """(sizes of the rows, sizes of the bounds), by which `violation` divides."""
         reach = np.abs(self._units * self._corners).max() or 1.0
         bounds = reach / self._units
         largest = (abs(self._matrix) * bounds).max(axis=1).toarray().ravel() if self._matrix.nnz else 1.0
@@ -181,9 +188,10 @@ class LinearProgram:
 
 
 def callback(function, shape, x, *data):
-    """`function(x, *data)` in NumPy, from compiled code too. A batch of x is one call, with leading axes.
+    """`function(x, *data)`, computed in NumPy, from compiled code too; `shape` is that of one answer.
 
-    Its derivative is 0, as that of a polytope's vertices is almost everywhere.
+    A batch of x is one call, with leading axes. The derivative is 0, like that of a polytope's vertices almost
+    everywhere.
     """
 
     def call(x, *data):
@@ -210,7 +218,7 @@ def _near_one(cost):
 
 
 def needs(module, extra) -> Any:
-    """An optional module, or the sentence that says how to get it."""
+    """The optional module, or a `DomainError` that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -219,7 +227,7 @@ def needs(module, extra) -> Any:
 
 
 def model_of(matrix, rows, bounds, whole=None):
-    """The constraints as a model of HiGHS; `whole` marks integer variables."""
+    """The constraints r <= M x <= s (`rows`), l <= x <= u (`bounds`) as a model of HiGHS; `whole` marks integers."""
     highspy = needs("highspy", "lp")
     model, program = highspy.Highs(), highspy.HighsLp()
     for option, value in _SOLVER.items():
@@ -240,7 +248,7 @@ def model_of(matrix, rows, bounds, whole=None):
 
 
 def minimiser(model, cost) -> Any:
-    """A minimiser of the cost, or None where there is none."""
+    """A point of the model that minimises <cost, x>; None if there is none."""
     model.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
     model.run()
     if model.getModelStatus().name != "kOptimal":

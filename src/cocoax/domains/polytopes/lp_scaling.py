@@ -1,4 +1,4 @@
-"""Scaling of a linear program, so that its numbers are near 1, as the solver's tolerances expect."""
+"""Scales a linear program so that its numbers are near 1, as the solver's tolerances expect."""
 
 import numpy as np
 
@@ -8,18 +8,18 @@ _PASSES = 3
 
 
 def equilibrate(matrix, rows, bounds):
-    r"""The program $r \le Mx \le s,\ l \le x \le u$ with x over `units`, one for each variable, and these units.
+    r"""(matrix, rows, bounds, units) of the program $r \le Mx \le s,\ l \le x \le u$, in terms of x / units.
 
-    A unit is the size that a variable can have, by its own bounds and by those that the rows imply. Where this is
-    far more than the right-hand sides ask for, as it is for a bound that stands for none, they decide. All
-    factors are powers of two, so that nothing is rounded; bounds of 1e20 and more are infinite.
+    A variable's unit is the largest size that its own bounds and the rows allow. If that is far more than the
+    right-hand sides need (a bound may stand for "no bound"), these decide. All factors are powers of two, so that
+    nothing is rounded; bounds of 1e20 and more are infinite.
     """
     from scipy import sparse
 
     rows, bounds = [_endless(end) for end in rows], [_endless(end) for end in bounds]
     matrix = sparse.csc_array(matrix, copy=True)
     matrix.eliminate_zeros()
-    sizes = np.max(np.abs(_implied(matrix, rows, bounds)), axis=0)
+    sizes = np.max(np.abs(_tightened(matrix, rows, bounds)), axis=0)
 
     factors = _power_of_two(_largest(matrix, 1))
     sides = np.abs(np.concatenate(rows)) / np.r_[factors, factors]
@@ -35,12 +35,13 @@ def equilibrate(matrix, rows, bounds):
     return scaled, [side / factors for side in rows], [bound / units for bound in bounds], units
 
 
-def _implied(matrix, rows, bounds):
-    """The bounds, tightened: what the other terms of a row leave is all that one of them can take."""
+def _tightened(matrix, rows, bounds):
+    """The bounds (lower, upper), tightened by what the other terms of each row leave for a variable."""
     entries, (lower, upper) = matrix.tocoo(), (np.array(bound, float) for bound in bounds)
     i, j = entries.coords
 
     def others(terms, infinite):
+        """For each term: the sum of the other terms in its row; `infinite` if one of these is infinite."""
         finite = np.isfinite(terms)
         terms = np.where(finite, terms, 0)
         sums, missing = (np.bincount(i, values, matrix.shape[0])[i] - values for values in (terms, ~finite))

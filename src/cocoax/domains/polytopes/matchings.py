@@ -58,6 +58,7 @@ class SpanningTree(AbstractOverEdges):
         doublings = max(n - 1, 1).bit_length()
 
         def merge(_, parts):
+            """One round of Boruvka: every part is joined to another by its lightest edge."""
             part, mask = parts
             one, other = part[self.graph.tails], part[self.graph.heads]
             open_rank = jnp.where(one != other, rank, m)
@@ -78,7 +79,7 @@ class SpanningTree(AbstractOverEdges):
         return centred(direction)
 
     def start(self):
-        """The average of all spanning trees: an edge is in a share of them equal to its resistance (Kirchhoff)."""
+        """The average of all spanning trees, which contain an edge as often as its resistance says (Kirchhoff)."""
         return self.resistances
 
     def diameter(self, ord):
@@ -115,7 +116,7 @@ class Matching(AbstractHosted, AbstractOverEdges):
     def __init__(self, edges: Any):
         graph = as_graph(edges, directed=False)
         self.graph = on_device(graph)
-        self.oracle, self.middle, self.widths = _matchings(graph, perfect=False)
+        self.oracle, self.middle, self.widths = _matching_polytope(graph, perfect=False)
         self.sizes = (graph.size,)
 
 
@@ -139,12 +140,15 @@ class PerfectMatching(AbstractHosted, AbstractOverEdges):
         self.graph = on_device(graph)
         if graph.nodes % 2:
             raise DomainError(f"a perfect matching needs an even number of nodes, got {graph.nodes}")
-        self.oracle, self.middle, self.widths = _matchings(graph, perfect=True)
+        self.oracle, self.middle, self.widths = _matching_polytope(graph, perfect=True)
         self.sizes = (graph.size,)
 
 
 class _Blossom:
-    """Matchings of a graph that is not bipartite; `relaxed` is what remains of their polytope without odd sets."""
+    """An oracle for matchings of a graph that is not bipartite, by NetworkX.
+
+    `relaxed` is their polytope without the constraints for odd sets.
+    """
 
     def __init__(self, graph: Graph, perfect, relaxed: LinearProgram):
         self.networkx = needs("networkx", "graphs")
@@ -158,6 +162,7 @@ class _Blossom:
         return np.stack([self._solve(direction) for direction in flat]).reshape(directions.shape)
 
     def violation(self, points):
+        """For each point: by how much it breaks a constraint, those for odd sets included."""
         relaxed = self.relaxed.violation(points)
         finite = np.isfinite(relaxed)
         deficits = [self._odd_deficit(x) for x in points[finite].reshape(-1, len(self.edges))]
@@ -165,6 +170,7 @@ class _Blossom:
         return relaxed
 
     def _solve(self, direction):
+        """The matching with the least total of `direction`, as a vector of 0 and 1 over the edges."""
         scale = np.abs(direction).max()
         if not np.isfinite(scale):
             return np.full(len(self.edges), np.nan)
@@ -180,7 +186,7 @@ class _Blossom:
     def _odd_deficit(self, x):
         r"""$\max_S 1 - x(\delta(S)) - \sum_{v\in S}(1 - x(\delta(v)))$ over odd sets S of nodes; 0 if none is positive.
 
-        The sum makes it a cut that an extra node joins, and a smallest odd cut is one of the Gomory-Hu tree's.
+        The sum makes this a cut in the graph with one more node, and a smallest odd cut is one of its Gomory-Hu tree.
         """
         slack = np.ones(self.nodes)
         graph = self.networkx.Graph()
@@ -200,8 +206,8 @@ class _Blossom:
         return worst
 
 
-def _matchings(graph: Graph, perfect):
-    """Oracle, a point inside, and diameters."""
+def _matching_polytope(graph: Graph, perfect):
+    """(oracle, a point inside, l1 and l2 diameters) of the polytope of (perfect) matchings."""
     from scipy import sparse
 
     nodes, edges = np.r_[graph.tails, graph.heads], np.tile(np.arange(graph.size), 2)
@@ -217,11 +223,14 @@ def _matchings(graph: Graph, perfect):
     if perfect and 2 * largest < graph.nodes:
         raise DomainError(none)
     apart = min(2 * largest, np.floor(relaxed.diameters()[0] + 1e-6))
-    return oracle, jnp.asarray(_covering(oracle, graph.size)), jnp.asarray([apart, apart**0.5])
+    return oracle, jnp.asarray(_average_matching(oracle, graph.size)), jnp.asarray([apart, apart**0.5])
 
 
-def _covering(oracle, size):
-    """The average of matchings that together use every edge that can be used: each takes most of what is left."""
+def _average_matching(oracle, size):
+    """The average of matchings that together use every edge that any matching can use.
+
+    Each matching uses as many of the remaining edges as possible.
+    """
     matchings, left = [], np.ones(size, bool)
     while left.any():
         matchings.append(oracle.minimise(-left.astype(float)))
@@ -232,7 +241,11 @@ def _covering(oracle, size):
 
 
 def _bipartite(graph: Graph):
-    """Whether no node of the graph that has two copies of each, and edges between copies, meets its other copy."""
+    """Whether the graph is bipartite.
+
+    In its double cover, with two copies of each node and edges between copies, no node may be connected to its other
+    copy.
+    """
     from scipy import sparse
 
     n = graph.nodes
@@ -243,8 +256,10 @@ def _bipartite(graph: Graph):
 
 
 def _resistances(graph: Graph):
-    """Between the ends of every edge, each edge being a unit resistor: from the inverse of the Laplacian matrix in
-    which the last node is grounded."""
+    """For each edge: the resistance between its ends, if every edge is a unit resistor.
+
+    From the inverse of the Laplacian matrix with the last node grounded.
+    """
     from scipy.linalg import cho_factor, cho_solve
 
     laplacian = np.zeros((graph.nodes, graph.nodes))
@@ -261,7 +276,7 @@ def _overfull(x, tails, heads):
     r"""$\max_S x(E[S]) - |S| + 1$ over sets S of nodes, which is at most 0 in the spanning tree polytope.
 
     For a root r in S it is $\max \langle x, z\rangle - \sum_{v\ne r} y_v$ over $z_{uv} \le y_u, y_v$ in the unit cube,
-    which is totally unimodular. Only the direction knows x and r, so one model serves all.
+    which is totally unimodular. x and r occur in the cost only, so that one model serves all.
     """
     from scipy import sparse
 

@@ -120,7 +120,7 @@ def matroid(n: int, independent: Callable) -> Matroid:
 
 
 class _Greedy:
-    """The lightest base: from the lightest element on, each that stays independent of those before."""
+    """The lightest base: takes elements in order of weight, if they stay independent of those taken before."""
 
     def __init__(self, n, independent):
         if not callable(independent):
@@ -132,13 +132,15 @@ class _Greedy:
         return np.stack([self._base(direction) for direction in flat]).reshape(directions.shape)
 
     def _base(self, direction):
+        """The lightest base for these weights, as a vector of 0 and 1 over the elements."""
         chosen = []
         for element in np.argsort(direction, kind="stable").tolist():
-            if self._ask([*chosen, element]):
+            if self._is_independent([*chosen, element]):
                 chosen.append(element)
         return np.isin(np.arange(self.n), chosen).astype(float)
 
-    def _ask(self, elements):
+    def _is_independent(self, elements):
+        """The user's answer for these elements; raises `DomainError` if the function fails."""
         try:
             return bool(self.independent(elements))
         except Exception as error:

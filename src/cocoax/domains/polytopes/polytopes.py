@@ -64,7 +64,7 @@ class ConvexHull(AbstractDomain):
         """Whether the l1 distance from x to X is at most `tol` times the l1 norm of the largest point."""
         needs("highspy", "lp")
         points = self.points.reshape(len(self.points), -1)
-        return callback(_distance, (), x.reshape(-1), points) <= tol
+        return callback(_distance_to_hull, (), x.reshape(-1), points) <= tol
 
 
 class Polytope(AbstractHosted):
@@ -127,6 +127,7 @@ class Polytope(AbstractHosted):
 
 
 def _as_mask(integer, n) -> np.ndarray:
+    """The user's `integer` as one boolean per variable."""
     mask = check.real(integer, "integer", DomainError)
     if mask.shape not in ((), (n,)) or not np.isin(mask, (0, 1)).all():
         raise DomainError(f"integer must be True, False, or {n} of them, got {check.described(integer)}")
@@ -134,7 +135,7 @@ def _as_mask(integer, n) -> np.ndarray:
 
 
 def _rows(matrix: Any, side, name, side_name) -> tuple[Any, np.ndarray]:
-    """A block of constraints as a sparse matrix and a vector, neither given meaning none."""
+    """The user's matrix and right-hand side as (sparse matrix, vector); (None, empty) if both are None."""
     from scipy import sparse
 
     if matrix is side is None:
@@ -157,7 +158,7 @@ def _rows(matrix: Any, side, name, side_name) -> tuple[Any, np.ndarray]:
 
 
 def _farthest(points):
-    """The largest l1 and l2 distances between two of the points, against one point at a time to save memory."""
+    """The largest l1 and l2 distance between two of the points; one point at a time, to save memory."""
     scaled, _ = rescale(points)  # so that squares of large entries do not overflow
     size = jnp.max(jnp.abs(points))
 
@@ -168,11 +169,11 @@ def _farthest(points):
     return size * jnp.max(jax.lax.map(from_one, scaled), axis=0)
 
 
-def _distance(x, points):
-    r"""The l1 distance to the hull over the largest l1 norm of a point; infinite if x is not finite.
+def _distance_to_hull(x, points):
+    r"""The l1 distance from x to the hull, over the largest l1 norm of a point; infinite if x is not finite.
 
-    $\min_p \|x - p\|_1 = \max\{\langle y, x\rangle - s : |y_i| \le 1,\ \langle y, p_k\rangle \le s\}$: one model for
-    all x, which only the direction knows.
+    $\min_p \|x - p\|_1 = \max\{\langle y, x\rangle - s : |y_i| \le 1,\ \langle y, p_k\rangle \le s\}$. x occurs in the
+    cost only, so that one model serves all x.
     """
     from scipy import sparse
 

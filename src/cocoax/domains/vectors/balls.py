@@ -18,7 +18,7 @@ from .simplices import onto_simplex
 
 
 class AbstractBall(AbstractDomain):
-    """The points, of any shape, whose norm is at most r; the norm does not mind the order of the entries."""
+    """The points, of any shape, whose norm is at most r, for a norm that does not depend on the order of entries."""
 
     axes = 1
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -222,7 +222,7 @@ def onto_l1_ball(x, radius):
 
 
 def rescale(direction):
-    """The direction over its largest absolute entry, so that no square overflows, and whether it is zero."""
+    """(direction over its largest absolute entry, whether it is zero), so that no square overflows."""
     largest = jnp.max(jnp.abs(direction))
     zero = largest <= jnp.finfo(direction.dtype).tiny
     return direction / jnp.where(zero, 1, largest), zero

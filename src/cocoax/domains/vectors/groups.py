@@ -42,18 +42,18 @@ class AbstractGroups(AbstractDomain):
         return jnp.zeros(self.shape)
 
     def _norms(self, x):
-        """|x_G|_p for every group."""
-        shares, largest = self._shares(x)
+        """|x_G|_p for every group G."""
+        shares, largest = self._relative_magnitudes(x)
         inside = jnp.where(largest > 0, 1, 0) if self.p == jnp.inf else self._sums(shares**self.p) ** (1 / self.p)
         return largest * inside
 
     def _lengths(self, ord):
-        """max |x_G|_ord over |x_G|_p <= 1, for every group."""
+        """max |x_G|_ord over |x_G|_p <= 1, for every group G."""
         return self.sizes.astype(float) ** max(0.0, 1 / ord - 1 / self.p)
 
     def _corners(self, direction):
-        """In every group the point with |v|_p = 1 that minimises <direction, v>: Hölder's equality."""
-        shares, largest = self._shares(direction)
+        """In every group, the point with |v|_p = 1 that minimises <direction, v> (Hölder's equality)."""
+        shares, largest = self._relative_magnitudes(direction)
         if self.p == 2:
             signed = jnp.where(largest[self.labels] > 0, direction / self._norms(direction)[self.labels], 0)
             return jnp.where(largest[self.labels] > 0, -signed, self.sizes.astype(direction.dtype)[self.labels] ** -0.5)
@@ -66,13 +66,17 @@ class AbstractGroups(AbstractDomain):
             lengths = powers / self._norms(powers)[self.labels]
         return jnp.where(direction > 0, -lengths, lengths)
 
-    def _shares(self, x):
-        """Magnitudes over the largest of their group, which becomes 1 to the bit; and the largest."""
+    def _relative_magnitudes(self, x):
+        """(|x_i| over the largest magnitude in its group, that largest magnitude by group).
+
+        The largest entry of a group becomes exactly 1.
+        """
         largest = jax.ops.segment_max(jnp.abs(x), self.labels, self.sizes.size)
         over = largest[self.labels]
         return jnp.where(jnp.abs(x) < over, jnp.minimum(jnp.abs(x) / jnp.where(over > 0, over, 1), 1), 1), largest
 
     def _sums(self, x):
+        """The sum of x over every group."""
         return jax.ops.segment_sum(x, self.labels, self.sizes.size)
 
 

@@ -39,13 +39,14 @@ class CappedSimplex(AbstractDomain):
         return self.caps.shape
 
     def lmo(self, direction, guess=None):
-        return Dense(_fill(direction, self.caps.astype(direction.dtype), self.total.astype(direction.dtype)))
+        return Dense(_fill_cheapest(direction, self.caps.astype(direction.dtype), self.total.astype(direction.dtype)))
 
     def start(self):
         return self.caps * (self.total / self.caps.sum())
 
     def diameter(self, ord):
-        r"""Upper bounds, attained for equal caps that divide the total; to decide in general is the partition problem.
+        r"""Upper bounds, attained for equal caps that divide the total; the exact value is as hard as the partition
+        problem.
 
         $\|x-y\|_1 = 2\sum_i (x_i-y_i)_+ \le 2\min(r, \sum_i c_i - r)$, since $0 \le y$ and $x \le c$; the l2 norm is
         largest if the largest caps are used up first.
@@ -86,7 +87,7 @@ class ReverseKnapsack(AbstractDomain):
 
     def lmo(self, direction, guess=None):
         upper, total = self.upper.astype(direction.dtype), self.total.astype(direction.dtype)
-        return Dense(jnp.where(direction <= 0, upper, _fill(direction, upper, total)))
+        return Dense(jnp.where(direction <= 0, upper, _fill_cheapest(direction, upper, total)))
 
     def start(self):
         return self.upper * (0.5 + 0.5 * self.total / self.upper.sum())
@@ -113,8 +114,8 @@ class ReverseKnapsack(AbstractDomain):
         return jnp.where(boxed.sum() >= total, boxed, onto_capped_simplex(x, jnp.minimum(upper, total), total))
 
 
-def _fill(costs, caps, total):
-    """The total, handed to the cheapest entries first, to each up to its cap."""
+def _fill_cheapest(costs, caps, total):
+    """How much each entry gets if `total` goes to the cheapest entries first, each up to its cap."""
     order = jnp.argsort(costs)
     caps = caps[order]
     before = jnp.cumsum(jnp.concatenate([jnp.zeros(1, caps.dtype), caps[:-1]]))
@@ -123,10 +124,11 @@ def _fill(costs, caps, total):
 
 def _longest(widths, l1):
     """max |z|_2 over {0 <= z <= widths, sum z <= l1}."""
-    return tree.length(_fill(-widths, widths, l1))
+    return tree.length(_fill_cheapest(-widths, widths, l1))
 
 
 def _bounds(values, name):
+    """The user's bounds as a vector, checked to be nonnegative."""
     values = vector(values, name)
     if not tree.is_traced(values) and np.min(values) < 0:
         raise DomainError(f"{name} must not be negative, got {np.min(values)}")
@@ -134,7 +136,10 @@ def _bounds(values, name):
 
 
 def _reachable(total, bounds, name):
-    """The total, or the sum of the bounds if only rounding keeps that from reaching it."""
+    """`total`, checked to be at most the sum of the bounds.
+
+    If only rounding puts it above, that sum.
+    """
     if not tree.is_traced(bounds, total) and np.sum(bounds) < (1 - 1e-6) * float(total):
         raise DomainError(f"the sum of {name} must reach total={float(total)}, got {np.sum(bounds)}")
     return jnp.minimum(total, jnp.sum(bounds))

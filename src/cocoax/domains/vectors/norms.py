@@ -46,7 +46,7 @@ class LpBall(AbstractBall):
     def lmo(self, direction, guess=None):
         if self.plain is not None:
             return self.plain.lmo(direction)
-        powers = _shares(direction) ** (1 / (self.p - 1))
+        powers = _relative_magnitudes(direction) ** (1 / (self.p - 1))
         lengths = self.radius.astype(direction.dtype) * powers / _lp_norm(powers, self.p)
         return Dense(jnp.where(direction > 0, -lengths, lengths))
 
@@ -66,7 +66,7 @@ class LpBall(AbstractBall):
 
 
 class AbstractTop(AbstractBall):
-    """The balls of norms of vectors that only ask for the k largest entries."""
+    """Balls of norms that depend on the k largest entries only."""
 
     k: int = eqx.field(static=True)
 
@@ -174,14 +174,14 @@ class OWLBall(AbstractBall):
     def lmo(self, direction, guess=None):
         direction, _ = rescale(direction)
         order = jnp.argsort(-jnp.abs(direction))
-        sizes = self._sizes().astype(direction.dtype)
+        sizes = self._entry_sizes().astype(direction.dtype)
         best = jnp.argmax(jnp.cumsum(jnp.abs(direction[order])) * sizes)
         signs = jnp.where(direction[order] > 0, -sizes[best], sizes[best])
         return Dense(jnp.zeros_like(direction).at[order].set(jnp.where(jnp.arange(order.size) <= best, signs, 0)))
 
     def diameter(self, ord):
         counts = jnp.arange(1, self.weights.size + 1)
-        return 2 * jnp.max(counts.astype(float) ** (1 / ord) * self._sizes())
+        return 2 * jnp.max(counts.astype(float) ** (1 / ord) * self._entry_sizes())
 
     def inradius(self):
         return self.radius / tree.norm(self.weights)
@@ -190,18 +190,18 @@ class OWLBall(AbstractBall):
         norm = tree.dot(self.weights.astype(x.dtype), -jnp.sort(-jnp.abs(x)))
         return norm <= (1 + tol) * self.radius.astype(x.dtype)
 
-    def _sizes(self):
-        """Of the entries of a vertex with 1, 2, ... of them."""
+    def _entry_sizes(self):
+        """The size of the nonzero entries in a vertex with 1, 2, ... of them."""
         return self.radius / jnp.cumsum(self.weights)
 
 
 def _lp_norm(x, p):
-    """Of all entries together."""
-    return tree.norm(x, jnp.inf) * jnp.sum(_shares(x) ** p) ** (1 / p)
+    """The lp norm of all entries of x together."""
+    return tree.norm(x, jnp.inf) * jnp.sum(_relative_magnitudes(x) ** p) ** (1 / p)
 
 
-def _shares(x):
-    """Magnitudes over the largest, which becomes 1 to the bit, and stays it in any power."""
+def _relative_magnitudes(x):
+    """|x_i| over the largest magnitude; the largest entry becomes exactly 1, so that all its powers are 1."""
     magnitudes, largest = jnp.abs(x), tree.norm(x, jnp.inf)
     shares = magnitudes / jnp.where(largest > 0, largest, 1)
     return jnp.where(magnitudes < largest, jnp.minimum(shares, 1), 1)

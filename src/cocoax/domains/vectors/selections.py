@@ -19,7 +19,7 @@ from .simplices import onto_capped_simplex
 
 
 class AbstractSelection(AbstractDomain):
-    """Vectors with entries from 0 to v, and with a bound on their sum."""
+    """Vectors with entries from 0 to v whose sum is bounded."""
 
     axes = 1
     n: int = eqx.field(static=True)
@@ -144,13 +144,17 @@ class Permutahedron(AbstractDomain):
         return tree.length(widths) if ord == 2 else tree.norm(widths, ord)
 
     def contains(self, x, tol=1e-6):
-        """The k largest entries sum to no more than the k largest values, and all to as much (Rado, 1952)."""
+        """Whether the sum of the k largest entries is at most that of the k largest values for all k, with equality for
+        all entries.
+
+        That is the criterion of Rado (1952).
+        """
         excess = jnp.cumsum(-jnp.sort(-x)) - jnp.cumsum(self.values.astype(x.dtype))
         slack = tol * tree.norm(self.values, 1).astype(x.dtype)
         return jnp.all(excess <= slack) & (excess[-1] >= -slack)
 
     def project(self, x):
-        """Isotonic regression of the sorted entries (Lim, Wright, 2016), at the price of an n by n array."""
+        """By isotonic regression of the sorted entries (Lim, Wright, 2016), which takes an n by n array."""
         values = self.values.astype(x.dtype)
         order = jnp.argsort(-x)
         # only differences matter, and none beyond the widest of the values: large entries do not swallow them
@@ -166,7 +170,9 @@ def onto_selection(x, value, k):
 
 
 def _nonincreasing(x):
-    """The nearest nonincreasing sequence: entry i is the min over j <= i of the max over k >= i of mean x_j..x_k."""
+    """The nearest nonincreasing sequence: entry i is the minimum over j <= i of the maximum over k >= i of
+    mean(x_j..x_k).
+    """
     position = jnp.arange(x.size)
     first, last = position[:, None], position[None, :]
     sums = jnp.concatenate([jnp.zeros(1, x.dtype), jnp.cumsum(x)])

@@ -115,11 +115,11 @@ def onto_simplex(x: Float[Array, " n"], total) -> Float[Array, " n"]:
 
 
 def above_level(x: Float[Array, " n"], ordered, weights, total) -> Float[Array, " n"]:
-    """max(x - level, 0) with the level at which its weighted sum is the total, given x from the largest down, and the
-    sums of the weights in that order.
+    """max(x - level, 0), for the level at which the sum of its entries, each times its weight, is `total`.
 
-    The level is found by what the sum is at each entry: all terms are differences of neighbours, so that large
-    entries and large weights swallow nothing.
+    `ordered` is x from the largest entry down, and `weights` the cumulative sums of the weights in that order. The
+    level is found from the sums at each entry; these are made of differences of neighbours, so that large entries and
+    large weights do not absorb small ones.
     """
     spent = jnp.cumsum(weights[:-1] * -jnp.diff(ordered))
     spent = jnp.concatenate([jnp.zeros(1, x.dtype), spent])
@@ -131,8 +131,8 @@ def onto_capped_simplex(x: Float[Array, " n"], caps: Float[Array, " n"], total) 
     """The nearest point of {0 <= y <= caps, sum y = total}, by sorting, where caps <= total <= sum caps.
 
     It is y = clip(x - theta, 0, caps), and its sum is piecewise linear in theta. If the entries of x are filled
-    to their caps from the largest down, theta lies at most one cap below the entry that completes the total:
-    measured from there, large entries no longer swallow the caps.
+    to their caps from the largest down, theta lies at most one cap below the entry that completes the total.
+    Measured from there, large entries do not absorb the caps.
     """
     order = jnp.argsort(-x)
     complete = jnp.sum(jnp.cumsum(caps[order]) < total)

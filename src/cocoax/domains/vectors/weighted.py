@@ -144,7 +144,7 @@ class Ellipsoid(AbstractDomain):
         return 2 * jnp.sqrt(self.radius * square)
 
     def contains(self, x, tol=1e-6):
-        r"""Whether $g(x) = |L^\top(x-c)| \le \sqrt r$ if x moves by `tol` $\cdot|c|$ against $\nabla g$."""
+        r"""Whether $g(x) = |L^\top(x-c)| \le \sqrt r$ after x moves by `tol` $\cdot|c|$ along $-\nabla g$."""
         factor, centre = self.factor.astype(x.dtype), self.centre.astype(x.dtype)
         with jax.default_matmul_precision("highest"):
             unit, length = normalise((x - centre) @ factor)

@@ -1,4 +1,4 @@
-"""Chooses the fastest way for Golub-Kahan steps: products, the kernel for large matrices, or that for small ones."""
+"""Chooses the fastest Golub-Kahan steps: matrix products, the kernel for large matrices, or that for small ones."""
 
 import functools
 
@@ -7,18 +7,23 @@ from . import large, small
 
 
 def improved(matrix, first, count):
-    """Unit (u, v), better than the unit vector v by so many steps, and whether the matrix is 0."""
+    """(u, v, whether the matrix is 0), after `count` Golub-Kahan steps from the unit vector `first`.
+
+    u and v are unit vectors, nearer to the top singular pair.
+    """
     if small.pays(matrix, count):
-        steps = _in_registers(count)
+        steps = _steps_in_registers(count)
     elif count <= MOST_AT_ONCE and large.pays(matrix):
-        steps = _at_once(count)
+        steps = _steps_in_one_pass(count)
     else:
-        steps = _by_products(count)
+        steps = _steps_by_products(count)
     return steps(matrix, first)
 
 
 @functools.cache
-def _by_products(count):
+def _steps_by_products(count):
+    """The function (matrix, first) -> (u, v, is zero) that makes `count` steps with matrix products."""
+
     def steps(matrix, first):
         forward, backward, zero = scaled_products(matrix, first)
         return *golub_kahan(forward, backward, first, count), zero
@@ -27,16 +32,20 @@ def _by_products(count):
 
 
 @functools.cache
-def _at_once(count):
+def _steps_in_one_pass(count):
+    """The same function for large matrices, with one pass over memory per step."""
+
     def steps(matrix, first):
         return golub_kahan_at_once(functools.partial(large.both, matrix), first, count)
 
-    return large.chosen(steps, _by_products(count))
+    return large.chosen(steps, _steps_by_products(count))
 
 
 @functools.cache
-def _in_registers(count):
+def _steps_in_registers(count):
+    """The same function for small matrices, which stay in registers."""
+
     def steps(matrix, first):
         return small.golub_kahan(matrix, first, steps=count)
 
-    return large.chosen(steps, _by_products(count), in_batches=True)
+    return large.chosen(steps, _steps_by_products(count), in_batches=True)

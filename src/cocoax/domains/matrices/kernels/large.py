@@ -17,7 +17,10 @@ _AHEAD = 4  # rows that it reads before it uses them
 
 
 def pays(matrix, *others) -> bool:
-    """Whether this is a large matrix on the only GPU, and all arrays are of its type. Several GPUs would gather it."""
+    """Whether the kernels here are faster: a large float32 matrix on the only GPU, and all `others` in float32.
+
+    Several GPUs would gather the matrix.
+    """
     return (
         all(isinstance(array, jax.Array) and array.dtype == jnp.float32 for array in (matrix, *others))
         and matrix.ndim == 2
@@ -33,10 +36,10 @@ def on_single_gpu() -> bool:
 
 @functools.cache
 def chosen(kernel: Callable, formula: Callable, in_batches: bool = False) -> Callable:
-    """The kernel on a GPU; but the formula, which says the same, elsewhere, in derivatives, and, unless the kernel is
-    made for it, in batches.
+    """A function that calls `kernel` on a GPU, and the equal `formula` elsewhere and in derivatives.
 
-    One function for each pair: what JAX has traced and compiled for it is found again.
+    In batches it also calls the formula, unless the kernel is made for them (`in_batches`). Each pair has one function,
+    so that JAX reuses what it has traced and compiled for it.
     """
 
     @jax.jit
@@ -67,14 +70,14 @@ def chosen(kernel: Callable, formula: Callable, in_batches: bool = False) -> Cal
 
 
 def both(matrix: Float[Array, "m n"], x: Float[Array, " n"], largest=None, *, interpret=False):
-    """C x and C^T C x, where C is a multiple of the matrix over `largest`, and that number. Without one, |C x|_inf = 1.
+    """(C x, C^T C x, largest), for C a multiple of the matrix over `largest`; by default such that |C x|_inf = 1.
 
-    A row is multiplied by x and added to a mean of rows, weighted by that product over the largest one so far; and x
-    is made short: nothing overflows.
+    Nothing overflows: each row's product with x weighs the row relative to the largest product so far, and x is scaled
+    down.
     """
     (m, n), programs, warps = matrix.shape, min(264, len(matrix)), 8
     short = 0.1 / max(m, n) ** 0.5
-    kernel = functools.partial(_both, width=32 * warps * _NEIGHBOURS)
+    kernel = functools.partial(_both_kernel, width=32 * warps * _NEIGHBOURS)
     call = _call(kernel, [(m,), (programs, n), (programs,)], (programs,), interpret, warps)
     images, means, tops = call(matrix, short * x)
     largest = jnp.max(tops) if largest is None else largest
@@ -82,9 +85,10 @@ def both(matrix: Float[Array, "m n"], x: Float[Array, " n"], largest=None, *, in
     return images / scale, jnp.sum((m * short * (tops / scale))[:, None] * (means / scale), axis=0), largest
 
 
-def _both(matrix, x, images, means, tops, *, width):
+def _both_kernel(matrix, x, images, means, tops, *, width):
+    """Kernel of `both`: writes the products with x, and for each program a weighted mean of its rows."""
     m, n = matrix.shape
-    here, start, stop = _share(0, m)
+    here, start, stop = _own_rows(0, m)
     parts = [_Part(first, width, n) for first in range(0, n, width)]
     xs = [_read(x, part) for part in parts]
 
@@ -108,21 +112,22 @@ def _divisor(largest):
 
 
 def products(one, other, lefts, rights, *, interpret=False):
-    """The inner products of two matrices, and theirs with all lefts_k rights_k^T."""
+    """(2 x 2 inner products of two matrices, 2 x k inner products with lefts_k rights_k^T)."""
     (m, n), k = one.shape, len(lefts)
     columns = -(-n // _WIDTH)
     grid = columns, min(max(528 // columns, 1), m)
-    (sums,) = _call(_products, [(*grid, 3 + 2 * k)], grid, interpret)(one, other, lefts, rights)
+    (sums,) = _call(_products_kernel, [(*grid, 3 + 2 * k)], grid, interpret)(one, other, lefts, rights)
     sums = jnp.sum(sums, axis=(0, 1))
     return sums[jnp.array([[0, 1], [1, 2]])], sums[3:].reshape(2, k)
 
 
-def _products(one, other, lefts, rights, out):
+def _products_kernel(one, other, lefts, rights, out):
+    """Kernel of `products`: writes the sums over this program's rows and columns."""
     from jax.experimental import pallas as pl
 
     (m, n), k, column = one.shape, len(lefts), pl.program_id(0)
     part = _Part(column * _WIDTH, _WIDTH, n, _NEIGHBOURS)
-    here, start, stop = _share(1, m)
+    here, start, stop = _own_rows(1, m)
     weights = [_read(rights, part, i) for i in range(k)]
 
     def add(row, a, b, totals):
@@ -137,21 +142,22 @@ def _products(one, other, lefts, rights, out):
 
 
 def sums(one, other, vertices, weights, *, interpret=False):
-    """w_0 one + w_1 other + sum_k w_{k+2} vertices_k for all w."""
+    """w_0 one + w_1 other + sum_k w_{k+2} vertices_k, for each w in `weights`."""
     (m, n), count = one.shape, len(weights)
     grid = -(-n // _WIDTH), -(-m // 8)
     aliases = {i: i for i in range(min(count, 2))}  # so that a loop, which keeps them, needs no copies
-    call = _call(_sums, [(m, n)] * count, grid, interpret, input_output_aliases=aliases)
+    call = _call(_sums_kernel, [(m, n)] * count, grid, interpret, input_output_aliases=aliases)
     left = vertices.left * vertices.scale[:, None]
     return tuple(call(one, other, left, vertices.right, jnp.stack(weights).astype(one.dtype)))
 
 
-def _sums(one, other, lefts, rights, weights, *outs):
+def _sums_kernel(one, other, lefts, rights, weights, *outs):
+    """Kernel of `sums`: writes this program's rows and columns of every sum."""
     from jax.experimental import pallas as pl
 
     (m, n), k = one.shape, len(lefts)
     part = _Part(pl.program_id(0) * _WIDTH, _WIDTH, n)
-    _, start, stop = _share(1, m)
+    _, start, stop = _own_rows(1, m)
     columns = [_read(rights, part, i) for i in range(k)]
     scalars = [[weights[j, i] for i in range(k + 2)] for j in range(len(outs))]
 
@@ -168,7 +174,10 @@ def _sums(one, other, lefts, rights, weights, *outs):
 
 
 class _Part:
-    """Columns of a matrix, as many as the width; with `neighbours`, in groups of so many."""
+    """The columns of a matrix from `start` on, `width` of them, with a mask for those outside the matrix.
+
+    With `neighbours`, they are arranged in groups of that many.
+    """
 
     def __init__(self, start, width, n, neighbours=None):
         if neighbours is None:
@@ -192,8 +201,8 @@ def _write(ref, part, values, *row):
     triton.store(ref.at[(*row, part.places)], values, mask=part.mask)
 
 
-def _share(axis, m):
-    """Which program this is along an axis of the grid, and the rows that are its own."""
+def _own_rows(axis, m):
+    """(index, first row, end) of this program along an axis of the grid, for a matrix of m rows."""
     from jax.experimental import pallas as pl
 
     here, size = pl.program_id(axis), -(-m // pl.num_programs(axis))
@@ -201,7 +210,10 @@ def _share(axis, m):
 
 
 def _over_rows(start, stop, one, other, part, use, state):
-    """state = use(row, its part of one, its part of other, state) for all rows."""
+    """The state after state = use(row, one[row, part], other[row, part], state) for all rows from `start` to `stop`.
+
+    Rows are read ahead in groups.
+    """
 
     def read(first):
         rows = [jnp.minimum(first + i, stop - 1) for i in range(_AHEAD)]
@@ -223,6 +235,7 @@ def _over_rows(start, stop, one, other, part, use, state):
 
 
 def _call(kernel, shapes, grid, interpret, warps=_WARPS, **options):
+    """The compiled call of a Pallas kernel with float32 outputs of these shapes."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 

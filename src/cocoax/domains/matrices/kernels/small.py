@@ -21,18 +21,19 @@ def pays(matrix, steps: int) -> bool:
 
 @functools.partial(jax.jit, static_argnames=("steps", "interpret"))
 def golub_kahan(matrix, first, *, steps, interpret=False):
-    """As `krylov.golub_kahan` with `scaled_products`."""
+    """The same as `krylov.golub_kahan` with `scaled_products`."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    kernel = functools.partial(_golub_kahan, steps=min(steps, len(matrix)))
+    kernel = functools.partial(_golub_kahan_kernel, steps=min(steps, len(matrix)))
     shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in (matrix.shape[:1], matrix.shape[1:], ())]
     how = triton.CompilerParams(num_warps=_WARPS)
     left, right, largest = pl.pallas_call(kernel, shapes, compiler_params=how, interpret=interpret)(matrix, first)
     return left, right, largest <= jnp.finfo(jnp.float32).tiny
 
 
-def _golub_kahan(matrix, first, left, right, largest, *, steps):
+def _golub_kahan_kernel(matrix, first, left, right, largest, *, steps):
+    """Kernel of `golub_kahan`: one program has the whole matrix in registers."""
     from jax.experimental.pallas import triton
 
     (m, n), (rows, columns) = matrix.shape, map(_places, matrix.shape)
@@ -63,7 +64,7 @@ def _golub_kahan(matrix, first, left, right, largest, *, steps):
 
 
 def _places(size):
-    """From 0 to the next power of two, as programs need it."""
+    """Indices from 0 to the next power of two, which is what programs need."""
     return jnp.arange(max(_SMALLEST, 1 << (size - 1).bit_length()), dtype=jnp.int32)
 
 
@@ -81,7 +82,7 @@ def _sum(weights, vectors):
 
 
 def _new_direction(x, basis):
-    """As `krylov._new_direction`."""
+    """The same as `krylov._new_direction`."""
     rest = x
     for _ in range(2):
         rest = rest - _sum([jnp.sum(vector * rest) for vector in basis], basis)
@@ -90,7 +91,7 @@ def _new_direction(x, basis):
 
 
 def _perron(matrix):
-    """As `krylov._perron`, of rows of numbers."""
+    """The same as `krylov._perron`, for a matrix as lists of numbers."""
     some = range(len(matrix))
 
     def square(_, rows):
