@@ -12,7 +12,7 @@ from problem_tools import check_expected_constraint, check_stated_constants
 import cocoax as cx
 from cocoax import problems
 from cocoax.core.sums import running_sum
-from cocoax.problems.completion import _subset
+from cocoax.problems.completion import _random_subset
 from cocoax.theory.traced_powers import ceil_power
 
 KEY = jax.random.key(3)
@@ -56,7 +56,7 @@ def test_expected_constraint_is_the_mean_of_many_rounds(name):
 @pytest.mark.parametrize("n, size", [(30, 17), (20, 20), (40, 3), (1, 1)])
 def test_subsets_are_those_of_floyds_algorithm(n, size):
     keys = jax.random.split(jax.random.key(0), 50)
-    draw = jax.jit(jax.vmap(lambda key: (_subset(key, n, size), jax.random.uniform(key, (size,)))))
+    draw = jax.jit(jax.vmap(lambda key: (_random_subset(key, n, size), jax.random.uniform(key, (size,)))))
     found, uniforms = map(np.asarray, draw(keys))
     for subset, uniform in zip(found.tolist(), uniforms):
         chosen = []

@@ -26,6 +26,8 @@ def _constraint(x, r):
 
 
 class _Rounds(Environment):
+    """Draws rounds with the fields `cost`, `use` and `budget`, around the means held here."""
+
     cost: Float[Array, " d"]  # mean
     use: Float[Array, "m d"]  # mean
     budget: Float[Array, " m"]
@@ -49,6 +51,8 @@ class _Rounds(Environment):
 
 
 class _Expected(eqx.Module):
+    """x -> E g_t(x)."""
+
     use: Float[Array, "m d"]
     budget: Float[Array, " m"]
 
@@ -72,11 +76,12 @@ def simplex(
     r"""$f_t(x) = \langle c_t, x\rangle$ or $\frac12\|x-c_t\|^2$, and $g_t(x) = A_tx - b$, over the probability simplex.
 
     Costs and uses are uniform around means in $[\frac14,\frac34]$, with all entries in [0, 1]. The coordinate that
-    costs most uses least, $\frac14$ of everything; budgets lie half-way between that and what the best decision without
-    constraints uses, so that on average it breaks all of them. With `binding=False` they lie at 0.9, which no decision
-    reaches on average.
-    `adversarial=True` gives losses that favour the first half of the coordinates and the second half in turn, in
-    stretches that double, or of `stretch` rounds each; constraints stay i.i.d., as the theorems need.
+    costs most uses least, $\frac14$ of everything. Each budget lies half-way between that and what the best decision
+    without constraints uses, so that this decision breaks all constraints on average. With `binding=False` budgets are
+    0.9, which no decision uses on average.
+
+    With `adversarial=True` losses favour the first half of the coordinates and the second half in turn, in stretches
+    that double, or of `stretch` rounds each; constraints stay i.i.d., as the theorems need.
 
     >>> import jax
     >>> instance = simplex(jax.random.key(0), constraints=3)

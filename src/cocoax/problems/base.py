@@ -32,11 +32,14 @@ class Instance(eqx.Module):
     expected_constraint: Callable | None  # x -> E g(x), where it is known
 
     def rounds(self, horizon: int, key: PRNGKeyArray) -> Round:
-        """`horizon` rounds, drawn beforehand."""
+        """`horizon` rounds, drawn in advance."""
         return self.environment.draw(horizon, key)
 
     def comparator(self, rounds: Round, **options: Any) -> Comparator:
-        """The best fixed decision for these rounds, or with requests the best policy: as known, or by `hindsight`."""
+        """The best fixed decision for these rounds, or with requests the best policy.
+
+        It is exact where the optimum is known; otherwise it comes from `hindsight`, which takes the options.
+        """
         if self.optimum is not None:
             best = Comparator.fixed(self.problem, rounds, self.optimum)
             return eqx.tree_at(lambda best: best.lower_bound, best, best.value)  # known to be optimal

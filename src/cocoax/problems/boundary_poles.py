@@ -27,6 +27,8 @@ def _log_loss(x, r):
 
 
 class _Rounds(eqx.Module):
+    """Draws rounds with the fields `cost`, `symbol`, `use` and `budget`."""
+
     likely: Float[Array, " n"]  # the optimum without constraint
     use: Float[Array, " n"]
     budget: Float[Array, ""]
@@ -40,15 +42,18 @@ class _Rounds(eqx.Module):
 
 
 class _Entropic(Instance):
-    def comparator(self, rounds, **options):
-        r"""The point $x\propto\exp(-(\sum_tc_t + \lambda\sum_ta_t)/T)$, whose Lagrangian bound is exact, by bisection.
+    """The instance with the entropy, whose comparator has a formula."""
 
-        `hindsight` would walk onto the pole.
+    def comparator(self, rounds, **options):
+        r"""The point $x\propto\exp(-(\sum_tc_t + \lambda\sum_ta_t)/T)$, whose Lagrangian bound is exact.
+
+        $\lambda$ is found by bisection. `hindsight` would run into the pole.
         """
         cost, use, budget = (np.asarray(rounds[name], np.float64).sum(0) for name in ("cost", "use", "budget"))
         count = len(rounds["budget"])
 
         def point(multiplier):
+            """(x for this multiplier, its Lagrangian lower bound)."""
             logits = -(cost + multiplier * use) / count
             weights = np.exp(logits - logits.max())
             bound = -count * (np.log(weights.sum()) + logits.max()) - multiplier * budget
@@ -74,11 +79,11 @@ class _Entropic(Instance):
 def poles(key: PRNGKeyArray, *, n: int = 10, loss: Literal["entropy", "log"] = "entropy") -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle + \sum_i x_i\log x_i$ or $f_t(x) = -\log x_{i_t}$ over the probability simplex.
 
-    The entropy's gradient is infinite where an entry is 0, the log-loss itself is. The optimum without constraint is p
-    with $p_i\propto1/i^2$, or $1/i$ for log-loss, in random order: costs are $c_t = -\log p + U[-3,3]^n$, symbols $i_t$
-    are drawn from p. The constraint is $g_t(x) = \langle a_t, x\rangle - b$ as in `simplex`. With the entropy, the less
-    likely an entry is, the more it uses, so that the constraint drives decisions towards the boundary; with log-loss it
-    is the other way round. The limit b lies half-way between the least use and that of p.
+    Where an entry is 0, the entropy's gradient and the log-loss itself are infinite. The optimum without constraint is
+    p with $p_i\propto1/i^2$, or $1/i$ for log-loss, in random order: costs are $c_t = -\log p + U[-3,3]^n$, and symbols
+    $i_t$ are drawn from p. The constraint is $g_t(x) = \langle a_t, x\rangle - b$ as in `simplex`. With the entropy,
+    unlikely entries use more, so that the constraint drives decisions towards the boundary; with log-loss it is the
+    other way round. The limit b lies half-way between the least possible use and that of p.
 
     >>> import jax
     >>> instance = poles(jax.random.key(0))

@@ -27,6 +27,8 @@ def _constraint(x, r):
 
 
 class _Offers(Environment):
+    """Draws rounds with the fields `value`, `price` and `budget`, around the means held here."""
+
     value: Float[Array, " n"]  # mean of each segment
     price: Float[Array, " n"]  # mean of each segment
     budget: Float[Array, ""]  # a round
@@ -44,7 +46,7 @@ class _Offers(Environment):
 
 
 class _Dearer(Environment):
-    """Offers whose prices change with time."""
+    """The same offers, whose prices are multiplied by `factor(t)` in round t."""
 
     offers: _Offers
     factor: Callable
@@ -58,6 +60,8 @@ class _Dearer(Environment):
 
 
 class _Doubled(eqx.Module):
+    """The factor 1 before round `age`, and 2 from then on."""
+
     age: Int[Array, ""]
 
     def __call__(self, t):
@@ -65,6 +69,8 @@ class _Doubled(eqx.Module):
 
 
 class _Season(eqx.Module):
+    """A factor that rises and falls by 80% in each period."""
+
     period: Float[Array, ""]
 
     def __call__(self, t):
@@ -72,7 +78,7 @@ class _Season(eqx.Module):
 
 
 class _FromNothing(Box):
-    """A box that is entered at its lowest point."""
+    """A box whose start is its lowest point."""
 
     def start(self):
         return self.lower
@@ -99,12 +105,14 @@ def pacing(
 
     Each round offers n segments, of which any fraction x may be bought; `budget` is $\rho$ as a fraction of what buying
     everything costs on average. The best fixed decision buys the segments with the best value for money.
-    `doubles_at` is the number of rounds after which all prices double; the comparator then meets the budget over the
-    rounds that are played, and learners that adapt can do better than any fixed decision. The same holds with `season`:
-    prices rise and fall by 80% in a period of so many rounds.
-    Prices differ by a factor of 5 at most, or are spread over so many `decades`. `values` and `prices` are means to use
-    instead of random ones; each round is uniform around them by `noise`. The first decision buys half of everything;
-    with `from_nothing=True`, nothing.
+
+    `doubles_at` is the number of rounds after which all prices double. The comparator then meets the budget over the
+    rounds that are played, and learners that adapt can do better than any fixed decision. The same holds with `season`,
+    the number of rounds in a period in which prices rise and fall by 80%.
+
+    Prices differ by a factor of 5 at most, or are spread over `decades` powers of ten. `values` and `prices` are means
+    to use instead of random ones; each round is uniform around them by `noise`. The first decision buys half of
+    everything; with `from_nothing=True`, nothing.
 
     >>> import jax
     >>> instance = pacing(jax.random.key(0), budget=0.2)

@@ -26,11 +26,12 @@ def _constraint(x, r):
     return jnp.vdot(r["exposure"], x) - r["budget"]
 
 
-def _subset(key, n, size):
-    """`size` different numbers below n, every such set equally likely: Floyd's algorithm, all its steps at once.
+def _random_subset(key, n, size):
+    """`size` different numbers below n, such that all subsets are equally likely; Floyd's algorithm, in parallel.
 
-    Step i draws a number up to n - size + i, and takes n - size + i instead if that number was taken before: drawn by
-    an earlier step, or taken instead by the only step that may do so, on which this depends in turn.
+    Step i draws a number up to n - size + i. If that number is already in the set, it takes n - size + i instead.
+    Whether it is depends on the draws of earlier steps, and on whether the one step that may take that number instead
+    did so.
     """
     step = jnp.arange(size, dtype=jnp.int32)
     instead = n - size + step
@@ -44,6 +45,8 @@ def _subset(key, n, size):
 
 
 class _Rounds(eqx.Module):
+    """Draws rounds with the fields `entries`, `ratings`, `exposure` and `budget`."""
+
     truth: Float[Array, "rows cols"]
     drift: Float[Array, "rows cols"]  # E[exposure]
     noise: Float[Array, ""]
@@ -52,7 +55,7 @@ class _Rounds(eqx.Module):
 
     def __call__(self, key):
         entry_key, exposure_key = jax.random.split(key)
-        entries = _subset(entry_key, self.truth.size, self.observed)
+        entries = _random_subset(entry_key, self.truth.size, self.observed)
         exposure = self.drift + self.noise * jax.random.uniform(exposure_key, self.truth.shape, self.truth.dtype, -1, 1)
         ratings = self.truth.reshape(-1)[entries]
         return {"entries": entries, "ratings": ratings, "exposure": exposure, "budget": self.budget}
@@ -71,12 +74,12 @@ def matrix_completion(
 ) -> Instance:
     r"""$f_t(X) = \frac12\sum_{(i,j)\in B_t}(X_{ij}-M_{ij})^2$, $\|X\|_*\le k$, $g_t(X) = \langle G^t, X\rangle - b$.
 
-    M is Gaussian (of the given rank) with nuclear norm 1, $B_t$ is `observed` entries drawn without repetition.
+    M is Gaussian (of the given rank) with nuclear norm 1; $B_t$ has `observed` entries, drawn without repetition.
 
-    * The paper's: $G^t\sim U[-1,1]^{m\times n}$, $b=0$. The constraint holds for every X on average (erratum E26), so
-      $x^*=M$ with zero loss, and regret is total loss.
-    * `binding=True`: M of rank 5, $G^t = \frac12\mathrm{sign}(M) + U[-\frac12,\frac12]^{m\times n}$ and
-      $b = \frac12\langle\frac12\mathrm{sign}(M), M\rangle$: M violates it by as much as 0 fulfils it.
+    * The paper's problem: $G^t\sim U[-1,1]^{m\times n}$, $b=0$. The constraint holds for every X on average (erratum
+      E26), so $x^*=M$ with zero loss, and regret is total loss.
+    * `binding=True`: M has rank 5, $G^t = \frac12\mathrm{sign}(M) + U[-\frac12,\frac12]^{m\times n}$ and
+      $b = \frac12\langle\frac12\mathrm{sign}(M), M\rangle$: M exceeds the limit by as much as 0 stays below it.
 
     Regularity is stated in the l2 norm ($D=\max(k+1,\sqrt{mn})$) and in the linf norm ($D=k+1$).
 
@@ -116,6 +119,7 @@ def matrix_completion(
 
 @functools.partial(quick_jit, once=True, static_argnums=(1, 2, 3))
 def _gaussian(key, rows, cols, rank):
+    """A Gaussian matrix, or the product of two Gaussian factors with this rank."""
     if rank == min(rows, cols):
         return jax.random.normal(key, (rows, cols))
     left, right = jax.random.split(key)

@@ -18,6 +18,8 @@ from .regression import squared_error
 
 
 class _Curved(eqx.Module):
+    """The quadratic loss with one curvature per coordinate."""
+
     curvature: Float[Array, " n"]
 
     def __call__(self, x, r):
@@ -25,6 +27,8 @@ class _Curved(eqx.Module):
 
 
 class _Targets(eqx.Module):
+    """Draws rounds with the fields `target`, `use` and `budget`."""
+
     target: Float[Array, " n"]
     spread: Float[Array, " n"]
     use: Float[Array, " n"]
@@ -38,6 +42,8 @@ class _Targets(eqx.Module):
 
 
 class _Examples(eqx.Module):
+    """Draws rounds with the fields `features`, `answer`, `use` and `budget`."""
+
     truth: Float[Array, " n"]
     common: Float[Array, ""]  # share of the features' variance that all have in common
     use: Float[Array, " n"]
@@ -129,7 +135,7 @@ def least_squares(
 
 
 def _weighted_projection(point, weights):
-    """The minimiser of the weighted squared distance over the simplex, by bisection on the multiplier of its sum."""
+    r"""$\arg\min_x \sum_i w_i(x_i-p_i)^2$ over the simplex, by bisection on the multiplier of its sum."""
 
     def halve(_, ends):
         middle = ends.mean()

@@ -1,4 +1,4 @@
-"""Offers that come one by one: buy or pass, and answers that use several resources; decided after a request."""
+"""Single offers to buy or pass, and answers that use several resources; both decided after a request."""
 
 from typing import Any, Literal
 
@@ -30,6 +30,8 @@ def _constraint(x, r):
 
 
 class _Offers(Environment):
+    """Draws rounds with the fields `value`, `cost` and `budget`, for the answers "pass" and "buy"."""
+
     budget: Float[Array, " 1"]
     day: Float[Array, ""] | None
     doubles_at: Float[Array, ""] | None
@@ -66,10 +68,10 @@ def offers(
 ) -> Instance:
     r"""$f_t(x) = -v_tx_2$ and $g_t(x) = c_tx_2 - \rho$: each round offers something of value $v_t$ at a cost $c_t$.
 
-    The budget is this `share` of the mean cost. Values are lognormal, costs 0.3 to 1 times as much; with heavy `tails`
-    both are Pareto with exponent 1.6, independent of each other. `day`: value and cost rise and fall by 80% in so many
-    rounds. `doubles_at`: all costs double after so many rounds (the budget is a share of 1.5 times the first mean). The
-    key is not used: all instances are alike, and their rounds differ.
+    The budget is the fraction `share` of the mean cost. Values are lognormal, costs 0.3 to 1 times as much; with heavy
+    `tails` both are Pareto with exponent 1.6, independent of each other. With `day`, value and cost rise and fall by
+    80% in each period of that many rounds. With `doubles_at`, all costs double after that many rounds, and the budget
+    is a share of 1.5 times the first mean. The key is not used: all instances are the same, and their rounds differ.
 
     >>> import jax
     >>> instance = offers(share=0.1, day=500)
@@ -89,6 +91,8 @@ def offers(
 
 
 class _Answers(eqx.Module):
+    """Draws rounds with the fields `value`, `cost` and `budget`; the first answer has neither value nor cost."""
+
     budget: Float[Array, " m"]
     answers: int = eqx.field(static=True)
 

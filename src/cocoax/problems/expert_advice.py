@@ -1,4 +1,4 @@
-"""Very many experts, of which few are good."""
+"""Very many experts, few of which are good."""
 
 import equinox as eqx
 import jax
@@ -16,6 +16,8 @@ from .base import Instance
 
 
 class _Costs(eqx.Module):
+    """The loss: mean costs, plus noise that each round shifts around the circle."""
+
     cost: Float[Array, " n"]  # mean
     noise: Float[Array, " n"]  # each round shifts it around the circle
 
@@ -24,6 +26,8 @@ class _Costs(eqx.Module):
 
 
 class _Shifts(eqx.Module):
+    """Draws rounds with the field `shift`."""
+
     n: int = eqx.field(static=True)
 
     def __call__(self, key):
@@ -31,8 +35,10 @@ class _Shifts(eqx.Module):
 
 
 class _Experts(Instance):
+    """The instance whose comparator is a vertex."""
+
     def comparator(self, rounds, **options):
-        """The vertex with the least total cost, which is exact."""
+        """The exact best decision: the vertex with the least total cost."""
         loss, shifts = self.problem.loss, np.asarray(rounds["shift"])
         noise, total = np.asarray(loss.noise, np.float64), len(shifts) * np.asarray(loss.cost, np.float64)  # pyright: ignore
         for shift in shifts:
@@ -43,10 +49,10 @@ class _Experts(Instance):
 
 @with_facts(ProblemFacts("a probability simplex", "very many experts, few of them good"))
 def experts(key: PRNGKeyArray, *, n: int = 100_000, good: int = 5) -> Instance:
-    r"""$f_t(x) = \langle c_t, x\rangle$ over a simplex of very many vertices, without constraints.
+    r"""$f_t(x) = \langle c_t, x\rangle$ over a simplex with very many vertices, without constraints.
 
     Costs are uniform in $[-1,1]$ around means: 0 for `good` experts, uniform in [0.9, 1] for all others. So the start
-    pays nearly 1 a round. Euclidean steps spread over all vertices; those of entropic methods lose a factor log n only.
+    pays nearly 1 per round. Euclidean steps spread over all vertices; entropic methods lose only a factor log n.
     A round holds one number, by which the noise is shifted around the circle.
 
     >>> import jax

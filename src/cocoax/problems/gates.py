@@ -1,4 +1,4 @@
-"""The same instance, with feedback that is rare, or with constraints that cannot be met for a while."""
+"""The same instance with rare feedback, or with constraints that cannot be met for a while."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from .base import Instance
 
 
 class Wrapped(Environment):
-    """The rounds of an environment, as `revealed`, beside what `extra(t, key)` adds to round t."""
+    """Rounds of an environment, in the field `revealed`, with the fields that `extra(t, key)` adds to round t."""
 
     environment: Environment
     extra: Callable
@@ -31,7 +31,7 @@ class Wrapped(Environment):
 
 
 class Revealed(eqx.Module):
-    """A function of the inner round."""
+    """The old function, applied to the field `revealed`."""
 
     function: Callable
 
@@ -40,7 +40,7 @@ class Revealed(eqx.Module):
 
 
 class _Times(Revealed):
-    """Times a factor of the round."""
+    """The old function, times the field `name`."""
 
     name: str = eqx.field(static=True)
 
@@ -50,7 +50,7 @@ class _Times(Revealed):
 
 
 class Plus(Revealed):
-    """Plus a number of the round."""
+    """The old function, plus the field `name`."""
 
     name: str = eqx.field(static=True)
 
@@ -60,7 +60,10 @@ class Plus(Revealed):
 
 
 def wrapped(who: str, instance: Instance, extra: Callable, loss: Callable, constraint: Callable) -> Instance:
-    """The instance with `extra` in its rounds, and with `loss` and `constraint` around its functions."""
+    """The instance with rounds of `Wrapped`, and with its functions replaced by `loss(old)` and `constraint(old)`.
+
+    `who` is the public function that errors name.
+    """
     check.instance(instance, Instance, ProblemError, f"{who} needs an Instance first")
     old = instance.problem
     if old.loss_grad is not None or old.constraint_grad is not None:
@@ -77,13 +80,15 @@ def wrapped(who: str, instance: Instance, extra: Callable, loss: Callable, const
 
 
 def with_constraints(who: str, instance: Instance) -> None:
-    """Raise if it has none."""
+    """Raise `ProblemError`, naming `who`, if the instance has no constraints."""
     check.instance(instance, Instance, ProblemError, f"{who} needs an Instance first")
     if instance.problem.constraint is None:
         raise ProblemError(f"{who} needs an instance with constraints")
 
 
 class _Seen(eqx.Module):
+    """Draws whether loss and constraints are seen in a round, as 0 or 1."""
+
     loss: Float[Array, ""]  # the chance that it is seen
     constraint: Float[Array, ""]
 
@@ -96,9 +101,9 @@ class _Seen(eqx.Module):
 
 
 def rarely_seen(instance: Instance, *, loss: float = 1.0, constraint: float = 0.03) -> Instance:
-    """The same instance, whose loss and constraints are 0 in most rounds, and what they were in the others.
+    """The same instance, with loss and constraints replaced by 0 in all but a random share of the rounds.
 
-    `loss` and `constraint` are the shares of rounds in which each is seen, by independent coins.
+    `loss` and `constraint` are these shares; the two are drawn independently.
 
     >>> import jax
     >>> from cocoax.problems import simplex
@@ -120,6 +125,8 @@ def rarely_seen(instance: Instance, *, loss: float = 1.0, constraint: float = 0.
 
 
 class _Stretches(eqx.Module):
+    """The excess in the last `length` of every `every` rounds, else 0."""
+
     every: Int[Array, ""]
     length: Int[Array, ""]
     excess: Float[Array, ""]
@@ -129,10 +136,10 @@ class _Stretches(eqx.Module):
 
 
 def infeasible_stretches(instance: Instance, *, excess: float, every: int = 100, length: int = 15) -> Instance:
-    """The same instance, whose constraints are larger by `excess` in the last `length` of every `every` rounds.
+    """The same instance, with constraints larger by `excess` in the last `length` of every `every` rounds.
 
-    With an excess that no decision can make up for, the constraint cannot be met during a stretch; it can be met on
-    average over all rounds if the excess is not too large.
+    If no decision can offset the excess, the constraint cannot be met during a stretch. It can be met on average over
+    all rounds if the excess is not too large.
 
     >>> import jax
     >>> from cocoax.problems import simplex

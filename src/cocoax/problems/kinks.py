@@ -14,7 +14,7 @@ from .base import Instance, used_beyond_budget
 
 
 class _Stock(eqx.Module):
-    """Cost of demand that is not met, and of what is left over."""
+    """The loss: the cost of unmet demand and of leftover stock."""
 
     missed: Float[Array, " n"]
     left: Float[Array, " n"]
@@ -29,6 +29,8 @@ def _hinge(x, r):
 
 
 class _Demand(eqx.Module):
+    """Draws rounds with the fields `demand`, `use` (prices) and `budget`."""
+
     demand: Float[Array, " n"]
     price: Float[Array, " n"]
     budget: Float[Array, ""]
@@ -41,6 +43,8 @@ class _Demand(eqx.Module):
 
 
 class _Labelled(eqx.Module):
+    """Draws rounds with the fields `features` (times the label), `use` and `budget`."""
+
     truth: Float[Array, " n"]
     group: Float[Array, " n"]
 
@@ -56,7 +60,7 @@ class _Labelled(eqx.Module):
 def newsvendor(key: PRNGKeyArray, *, goods: int = 8) -> Instance:
     r"""$f_t(x) = \sum_i\max(b_i(d_{ti}-x_i), h_i(x_i-d_{ti}))$, $g_t(x) = \langle p_t, x\rangle - \rho$ on $[0,1]^n$.
 
-    How much of each good to stock before its demand d is seen: a unit that is missed costs b in [1, 3], a unit that is
+    How much of each good to stock before its demand d is seen: a unit that is missing costs b in [1, 3], a unit that is
     left over h in $[\frac14, 1]$. The optimum without a budget is a quantile of the demand for each good; the budget
     $\rho$ is half of what the mean demand costs.
 
@@ -81,8 +85,8 @@ def newsvendor(key: PRNGKeyArray, *, goods: int = 8) -> Instance:
 def classification(key: PRNGKeyArray, *, n: int = 10, radius: float = 3.0) -> Instance:
     r"""$f_t(x) = [1 - y_t\langle a_t, x\rangle]_+$ and $g_t(x) = \langle e_t, x\rangle - \frac12$ with $\|x\|_2\le r$.
 
-    Features are normal; labels are those of a unit vector w, one in ten of them wrong. The direction in which a group
-    is favoured, the mean of e, is a unit vector at 45 degrees to w.
+    Features are normal. Labels come from a unit vector w, and one in ten is wrong. The direction that favours a group,
+    the mean of e, is a unit vector at 45 degrees to w.
 
     >>> import jax
     >>> instance = classification(jax.random.key(0))

@@ -29,7 +29,7 @@ def _constraint(x, r):
 
 
 class _Prompts(Environment):
-    """The prompts in random order, and again in that order after the last."""
+    """Emits the recorded prompts in a random order; after the last, the same order again."""
 
     quality: Float[Array, "n models"]
     cost: Float[Array, "n models"]
@@ -50,6 +50,7 @@ class _Prompts(Environment):
 
 @functools.cache
 def _recorded() -> dict[str, np.ndarray]:
+    """The stored table of prompts, with quality as numbers and cost in dollars."""
     columns = dict(load("llm_routing")["prompts"])
     for name in ("past", "new"):
         columns[f"{name}_quality"] = columns[f"{name}_quality"] * _THOUSANDTHS
@@ -57,8 +58,8 @@ def _recorded() -> dict[str, np.ndarray]:
     return columns
 
 
-def _expected(columns, field) -> np.ndarray:
-    """Means over the past prompts of the same source; over all of them where the source is new."""
+def _means_by_source(columns, field) -> np.ndarray:
+    """For each new prompt: the field's mean over past prompts of its source, or over all if the source is new."""
     past, source = columns[f"past_{field}"], columns["past_source"]
     of_source = {
         number: past[source == number].mean(0) if (source == number).any() else past.mean(0)
@@ -68,7 +69,7 @@ def _expected(columns, field) -> np.ndarray:
 
 
 def expected_by_source(request: Round) -> Round:
-    """For `predict=`: the round that is expected of a prompt of `llm_routing(known=False)`."""
+    """For `predict=`: the expected round for a prompt of `llm_routing(known=False)`."""
     return {"quality": request["expected_quality"], "cost": request["expected_cost"], "budget": request["budget"]}
 
 
@@ -77,7 +78,7 @@ SOURCES = 31
 
 
 def source_features(request: Round) -> Float[Array, " 31"]:
-    """For `BanditPrice(source_features, SOURCES)`: which source a prompt of `llm_routing(known="source")` is of."""
+    """For `BanditPrice(source_features, SOURCES)`: the source of a prompt of `llm_routing(known="source")`."""
     return jax.nn.one_hot(request["source"], SOURCES, dtype=float)
 
 
@@ -115,7 +116,7 @@ def llm_routing(
         request=_SEEN[known],
         integral=True,
     )
-    tables = quality, cost, _expected(columns, "quality"), _expected(columns, "cost"), budget
+    tables = quality, cost, _means_by_source(columns, "quality"), _means_by_source(columns, "cost"), budget
     source = jnp.asarray(columns["new_source"], jnp.int32)
     prompts = _Prompts(*(jnp.asarray(table, float) for table in tables), source=source)
     return Instance(problem, prompts, None, None)

@@ -1,4 +1,4 @@
-"""Orders that are shipped along a path: from a warehouse with limited stock, over a hub, to the customer."""
+"""Orders shipped along a path: from a warehouse with limited stock, over a hub, to the customer."""
 
 from typing import Any
 
@@ -22,6 +22,8 @@ def _loss(x, r):
 
 
 class _Stock(eqx.Module):
+    """The constraint: what is shipped from each warehouse, less its stock per round."""
+
     warehouses: int = eqx.field(static=True)
 
     def __call__(self, x, r):
@@ -29,6 +31,8 @@ class _Stock(eqx.Module):
 
 
 class _Orders(eqx.Module):
+    """Draws rounds with the fields `cost` (of every edge), `size` and `stock`."""
+
     stock: Float[Array, " warehouses"]
     hub: Float[Array, "warehouses hubs"]  # what the way from a warehouse to a hub costs
 
@@ -47,9 +51,9 @@ class _Orders(eqx.Module):
 def fulfilment(key: PRNGKeyArray, *, warehouses: int = 4, hubs: int = 3, stock: Any = 0.7) -> Instance:
     r"""$f_t(x) = \langle c_t, x\rangle$ over paths, and $g_{t,w}(x) = s_tx_w - \rho_w$ for each warehouse w.
 
-    An order of size $s_t$ is shipped from one of the `warehouses` over one of the `hubs`, or by others at a high price.
-    What each way costs is known when the order comes. `stock` is the share of all orders that the warehouses can ship;
-    some have more of it than others. An answer is one path: one LMO a request.
+    An order of size $s_t$ is shipped from one of the `warehouses` over one of the `hubs`, or by another company at a
+    high price. The costs of all paths are known when the order comes. `stock` is the share of all orders that the
+    warehouses can ship; it is not divided equally among them. An answer is one path, and takes one LMO.
 
     >>> import jax
     >>> instance = fulfilment(jax.random.key(0))

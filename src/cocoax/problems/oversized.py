@@ -1,4 +1,4 @@
-"""Regression on a set that is far too large."""
+"""Regression on a set that is much larger than needed."""
 
 import equinox as eqx
 import jax
@@ -22,6 +22,8 @@ def _constraint(x, r):
 
 
 class _Examples(eqx.Module):
+    """Draws rounds with the fields `features`, `answer` and `use`."""
+
     truth: Float[Array, " n"]
 
     def __call__(self, key):

@@ -24,6 +24,8 @@ def _constraint(x, r):
 
 
 class _Market(eqx.Module):
+    """Draws rounds with the fields `growth`, `risk` and `limit`, around the means held here."""
+
     growth: Float[Array, " n"]  # mean
     risk: Float[Array, " n"]  # mean
     limit: Float[Array, ""]
@@ -39,10 +41,10 @@ class _Market(eqx.Module):
 def portfolio(key: PRNGKeyArray, *, assets: int = 10) -> Instance:
     r"""$f_t(x) = -\log\langle r_t, x\rangle$ and $g_t(x) = \langle s_t, x\rangle - \rho$ over the probability simplex.
 
-    Each round an asset's price grows by the factor $r$, uniform around a mean in [0.95, 1.15], and adds the risk $s$ to
-    a portfolio of it alone. Risk grows with the mean growth, by luck more or less, up to 1 at most; the limit lies
-    half-way between the safest asset and the one that grows most. Wealth after T rounds is $e^{-\sum_t f_t(x_t)}$,
-    where rebalancing is free.
+    In each round an asset's price is multiplied by $r$, uniform around a mean in [0.95, 1.15]; $s$ is the risk of a
+    portfolio of that asset alone. Risk grows with the mean growth, more or less by chance, and is at most 1. The limit
+    lies half-way between the safest asset and the one that grows most. Wealth after T rounds is $e^{-\sum_t f_t(x_t)}$,
+    if rebalancing is free.
 
     >>> import jax
     >>> instance = portfolio(jax.random.key(0))

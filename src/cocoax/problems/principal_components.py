@@ -22,6 +22,8 @@ def _constraint(x, r):
 
 
 class _Samples(eqx.Module):
+    """Draws rounds with the fields `sample`, `other` and `limit`."""
+
     roots: Float[Array, "2 n n"]  # of the two covariances
     limit: Float[Array, ""]
 
@@ -35,9 +37,10 @@ class _Samples(eqx.Module):
 def online_pca(key: PRNGKeyArray, *, n: int = 16, k: int = 3) -> Instance:
     r"""$f_t(X) = -\langle a_ta_t^\top, X\rangle$ and $g_t(X) = \langle b_tb_t^\top, X\rangle - \rho$ over the Fantope.
 
-    The variance of $a_t$ that k directions explain is to be large, that of $b_t$ small: say, of what must not be told
-    from the components. Covariances have trace 1 and spectra $\propto 2^{-i}$; the directions of $b_t$ are those
-    of $a_t$, turned a little, so that the best directions break the constraint: $\rho$ is half of what they explain.
+    The k directions should explain much of the variance of $a_t$ and little of that of $b_t$, for example of something
+    that the components must not reveal. Covariances have trace 1 and spectra $\propto 2^{-i}$. The directions of $b_t$
+    are those of $a_t$, turned a little, so that the best directions break the constraint: $\rho$ is half of what they
+    explain.
 
     >>> import jax
     >>> instance = online_pca(jax.random.key(0), n=6, k=2)

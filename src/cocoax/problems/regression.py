@@ -1,4 +1,4 @@
-"""Online regression with few features that matter, or few groups of them, under a limit on an exposure."""
+"""Online regression where few features, or few groups of them, matter, under a limit on an exposure."""
 
 import equinox as eqx
 import jax
@@ -28,6 +28,8 @@ def _constraint(x, r):
 
 
 class _Examples(eqx.Module):
+    """Draws rounds with the fields `features`, `answer`, `exposure` and `limit`."""
+
     truth: Float[Array, " n"]
     drift: Float[Array, " n"]  # E[exposure]
     limit: Float[Array, ""]
@@ -67,7 +69,8 @@ def sparse_regression(key: PRNGKeyArray, *, n: int = 50, nonzero: int = 5, absol
 def group_sparsity(key: PRNGKeyArray, *, groups: int = 10, size: int = 5, nonzero: int = 2) -> Instance:
     r"""Regression with $\sum_j\|x_{G_j}\|_2 \le 1$: of `groups` groups of `size` features, `nonzero` matter.
 
-    Losses, noise and constraint are those of `sparse_regression`; w fills `nonzero` groups, and lies on the sphere.
+    Losses, noise and constraint are those of `sparse_regression`. The truth w is nonzero in `nonzero` groups, whose
+    norms sum to 1.
 
     >>> import jax
     >>> instance = group_sparsity(jax.random.key(0))
@@ -87,7 +90,10 @@ def group_sparsity(key: PRNGKeyArray, *, groups: int = 10, size: int = 5, nonzer
 
 
 def _instance(domain, truth, reach, absolute):
-    """`reach` bounds the l1 norm of all decisions, so also all predictions."""
+    """The regression instance on this domain, with the true weights `truth`.
+
+    `reach` bounds the l1 norm of all decisions, and so also all predictions.
+    """
     n = truth.size
     drift = jnp.sign(truth) / 2
     limit = jnp.vdot(drift, truth) / 2

@@ -18,6 +18,8 @@ def _loss(x, r):
 
 
 class _Congested(eqx.Module):
+    """The loss with congestion: a street takes longer the more flow it has."""
+
     congestion: Float[Array, ""]
 
     def __call__(self, x, r):
@@ -29,6 +31,8 @@ def _constraint(x, r):
 
 
 class _Traffic(eqx.Module):
+    """Draws rounds with the fields `time`, `emission` and `budget`."""
+
     speed: Float[Array, " m"]
     budget: Float[Array, ""]
 
@@ -43,9 +47,9 @@ def shortest_path(key: PRNGKeyArray, *, side: int = 4, congestion: float = 0.0) 
 
     A unit of flow goes from the first corner of `side` x `side` crossings to the last, along streets that lead right
     and down. A street of speed v in $[\frac12, 2]$ takes the time 1/v and emits v on average, each times a number
-    uniform in $[\frac12,\frac32]$. The budget lies half-way between the fastest path and the cleanest.
-    With `congestion` a, a street takes longer the more flow it carries, $x_e + \frac a5x_e^5$ in place of $x_e$ in the
-    loss, as in models of traffic; the flow then spreads over many paths.
+    uniform in $[\frac12,\frac32]$. The budget lies half-way between the emissions of the fastest and of the cleanest
+    path. With `congestion` a, a street takes longer the more flow it carries: the loss has $x_e + \frac a5x_e^5$ in
+    place of $x_e$, as in models of traffic. The flow then spreads over many paths.
 
     >>> import jax
     >>> instance = shortest_path(jax.random.key(0))

@@ -1,7 +1,7 @@
 """The same instance with outliers or heavy-tailed noise, in pairs that cancel.
 
-For a fixed decision a pair changes nothing, so the comparator stays the same. A learner pays for what it does in
-between, and afterwards.
+For a fixed decision a pair changes nothing, so the comparator stays the same. A learner pays for how it changes its
+decision between the two, and afterwards.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from .gates import Plus, Revealed, with_constraints, wrapped
 
 
 class _Tilted(Revealed):
-    """Plus a linear function of the decision."""
+    """The old function, plus <tilt, x>, where `tilt` is a field of the round."""
 
     def __call__(self, x, r):
         value = super().__call__(x, r)
@@ -25,6 +25,8 @@ class _Tilted(Revealed):
 
 
 class _Outliers(eqx.Module):
+    """The fields `tilt` and `shift` of a pair of outliers; 0 in all other rounds."""
+
     at: Int[Array, " k"]  # where a pair begins
     tilt: Float[Array, "..."]
     shift: Float[Array, ""]
@@ -35,6 +37,8 @@ class _Outliers(eqx.Module):
 
 
 class _Noise(eqx.Module):
+    """The fields `tilt` and `shift`: t-distributed noise with opposite signs in each pair of rounds."""
+
     key: Array
     degrees: Float[Array, ""]  # of freedom
     tilt: Float[Array, "..."]
@@ -50,10 +54,10 @@ class _Noise(eqx.Module):
 def with_outliers(
     instance: Instance, *, loss: float = 0.0, constraint: float = 0.0, at: tuple[int, ...] = (1, 400)
 ) -> Instance:
-    r"""The same instance with pairs of outliers that cancel, in the rounds s and s + 1 for each s of `at`.
+    r"""The same instance with pairs of outliers that cancel, in the rounds s and s + 1 for each s in `at`.
 
     The first of a pair adds $\langle u, x\rangle$ to the loss, where u has alternating signs and the length `loss`, and
-    the number `constraint` to the constraints; the second takes as much away.
+    the number `constraint` to the constraints. The second subtracts the same.
 
     >>> import jax
     >>> from cocoax.problems import simplex
@@ -75,8 +79,8 @@ def heavy_tailed(
     r"""The same instance with noise of Student's t distribution, whose variance is infinite for `degrees` up to 2.
 
     Adds $\langle z_t, x\rangle$ to the losses and $s_t$ to the constraints, where all entries are t-distributed, times
-    `loss` and `constraint`. $z_{2k+1} = -z_{2k}$ and likewise s: otherwise the largest entries would be all that a
-    score shows.
+    `loss` and `constraint`. Noise cancels in pairs, $z_{2k+1} = -z_{2k}$ and likewise s; otherwise the score would show
+    little but the largest entries.
 
     >>> import jax
     >>> from cocoax.problems import simplex

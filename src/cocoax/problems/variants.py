@@ -1,4 +1,4 @@
-"""The same instance in other units, or with constraints that sleep at first."""
+"""The same instance in other units, or with constraints that are 0 at first."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ class _Units(eqx.Module):
 
 
 class _Function(eqx.Module):
-    """`factor` times a function of the decision in the old units and of anything else."""
+    """`factor` times the old function, of the decision in the old units and its other arguments."""
 
     function: Callable
     units: _Units
@@ -43,6 +43,8 @@ class _Function(eqx.Module):
 
 
 class _Environment(Environment):
+    """The old environment, which sees decisions in the old units."""
+
     environment: Environment
     units: _Units
 
@@ -54,11 +56,13 @@ class _Environment(Environment):
 
 
 class _Rescaled(Instance):
+    """The instance in other units."""
+
     original: Instance
     units: _Units
 
     def comparator(self, rounds, **options):
-        """That of the original, in the new units: the certificate does not depend on them."""
+        """The original's comparator in the new units; its certificate does not depend on units."""
         best, units = self.original.comparator(rounds, **options), self.units
         loss, constraint, geometry = (float(factor) for factor in (units.loss, units.constraint, units.geometry))
         return Comparator(
@@ -74,11 +78,12 @@ class _Rescaled(Instance):
 
 
 def rescaled(instance: Instance, *, loss: Any = 1.0, constraint: Any = 1.0, geometry: Any = 1.0) -> Instance:
-    r"""The same instance in other units: losses times `loss`, constraints and decisions times theirs.
+    r"""The same instance in other units: losses times `loss`, constraints times `constraint`, decisions times
+    `geometry`.
 
     $f'_t(x) = a f_t(x/s)$ and $g'_t(x) = b g_t(x/s)$ over $sX$. Constants follow: D becomes $\max(a,b)D/s$, L
-    $\max(a,b)L/s^2$ and G $bG$; a multiplier $\lambda$ becomes $\frac ab\lambda$. A learner that minds units plays
-    another game.
+    $\max(a,b)L/s^2$ and G $bG$; a multiplier $\lambda$ becomes $\frac ab\lambda$. A learner whose decisions depend on
+    units plays another game.
 
     >>> import jax
     >>> from cocoax.problems import simplex
@@ -118,6 +123,7 @@ def rescaled(instance: Instance, *, loss: Any = 1.0, constraint: Any = 1.0, geom
 
 
 def _regularity(old: Regularity, units: _Units) -> Regularity:
+    """The constants in the new units."""
     size = jnp.maximum(units.loss, units.constraint)
     return Regularity(
         None if old.lipschitz is None else old.lipschitz * size / units.geometry,
@@ -128,6 +134,8 @@ def _regularity(old: Regularity, units: _Units) -> Regularity:
 
 
 class _Sleeping(Environment):
+    """The old rounds in the field `revealed`, and `awake`, which is 0 in the first `rounds` and then 1."""
+
     environment: Environment
     rounds: Int[Array, ""]
 
@@ -141,6 +149,8 @@ class _Sleeping(Environment):
 
 
 class _Revealed(eqx.Module):
+    """The old function, applied to the field `revealed`."""
+
     function: Callable
 
     def __call__(self, x, r):
@@ -148,6 +158,8 @@ class _Revealed(eqx.Module):
 
 
 class _Awake(eqx.Module):
+    """The old function, times the field `awake`."""
+
     function: Callable
 
     def __call__(self, x, r):
@@ -156,9 +168,9 @@ class _Awake(eqx.Module):
 
 
 def waking(instance: Instance, *, after: int) -> Instance:
-    """The same instance, whose constraints are all 0 in the first `after` rounds: they wake late.
+    """The same instance, with all constraints 0 in the first `after` rounds.
 
-    The comparator meets the mean constraint of the rounds that are played, so it answers to those that are awake.
+    The comparator meets the mean constraint of the rounds that are played, so only the later ones restrict it.
 
     >>> import jax
     >>> from cocoax.problems import simplex

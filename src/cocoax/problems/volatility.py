@@ -25,6 +25,8 @@ def _constraint(x, r):
 
 
 class _Market(Environment):
+    """Draws rounds with the fields `growth`, `change` and `budget`; the state is (is the regime wild, variance)."""
+
     growth: Float[Array, " n"]  # mean
     loadings: Float[Array, "n k"]
     budget: Float[Array, ""]
@@ -49,11 +51,11 @@ class _Market(Environment):
 def volatile_portfolio(key: PRNGKeyArray, *, assets: int = 8) -> Instance:
     r"""$f_t(x) = -\langle m_t, x\rangle$ and $g_t(x) = \langle r_t, x\rangle^2 - \rho$ over the probability simplex.
 
-    The forecasts m of an asset's growth are of the order of a tenth of a per cent, its changes r of a per cent, as by
-    the day; what grows more varies more, and the first asset is cash. Changes have the volatility of GARCH(1, 1), times
-    that of a regime: calm for 250 rounds on average, then wild for 60 with 5 times the variance. Growth is in
-    proportion to the variance of the time, so that a fixed portfolio is good at all times: waiting for calm gains
-    nothing. The budget $\rho$ is a third of the variance of the asset that grows most.
+    The forecasts m of an asset's growth are about a tenth of a per cent, and its changes r about a per cent, like daily
+    ones. Assets that grow more vary more; the first asset is cash. The changes have GARCH(1, 1) volatility, times that
+    of a regime: calm for 250 rounds on average, then wild for 60 with 5 times the variance. Growth is proportional to
+    the current variance, so that a fixed portfolio is good at all times: waiting for calm gains nothing. The budget
+    $\rho$ is a third of the variance of the asset that grows most.
 
     >>> import jax
     >>> instance = volatile_portfolio(jax.random.key(0))

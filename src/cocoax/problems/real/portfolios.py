@@ -31,6 +31,8 @@ LIMITS: dict[str, dict[str, Any]] = {
 
 
 class _Wealth(eqx.Module):
+    """The loss: the negative logarithm of growth, plus fees."""
+
     fee: Float[Array, ""]
 
     def __call__(self, x, r, previous):
@@ -40,6 +42,8 @@ class _Wealth(eqx.Module):
 
 
 class _Limits(eqx.Module):
+    """The constraints that were asked for, by name; each is relative to its limit."""
+
     volatility: Float[Array, ""] | None
     cvar: Float[Array, ""] | None
     turnover: Float[Array, ""] | None
@@ -68,20 +72,21 @@ def portfolio(
     fee: float = 1e-3,
     folder: Any = None,
 ) -> RealInstance:
-    r"""$f_t(x) = -\log\langle r_t, x\rangle + c\,|x - h_t|_1$ over the probability simplex, one round a day.
+    r"""$f_t(x) = -\log\langle r_t, x\rangle + c\,|x - h_t|_1$ over the probability simplex, one round per day.
 
-    $r_t$ has the growth factors of the day, $h_t$ the shares that are held before trading: those of the day before,
-    moved by its prices; c is the `fee`, 10 basis points by default. Wealth after fees is $e^{-\sum_t f_t(x_t)}$.
-    Limits, each if it is given (`LIMITS` has some for each data set), in parts of it, so that 0.03 is 3% too much:
+    $r_t$ has the day's growth factors. $h_t$ has the shares that are held before trading: those of the day before,
+    changed by its prices. c is the `fee`, 10 basis points by default. Wealth after fees is $e^{-\sum_t f_t(x_t)}$. Each
+    limit is optional (`LIMITS` has some for each data set). Its constraint is relative, so that 0.03 is 3% too much:
 
     - `volatility` $\sigma$: $\langle r_t - 1, x\rangle^2/\sigma^2 - 1$.
     - `cvar` C: $\tau + [-\langle r_t - 1, x\rangle - \tau]_+/0.05$ over C, less 1, with $\tau = 0.7C$. For every
       $\tau$ its mean is at least the mean loss of the worst 5% of the days (Rockafellar, Uryasev, 2000).
-    - `turnover` $\rho$: $\frac12|x - x_{t-1}|_1/\rho - 1$. It counts what is decided, fees what is traded.
+    - `turnover` $\rho$: $\frac12|x - x_{t-1}|_1/\rho - 1$. It counts changes of the decision; fees count what is
+      traded.
 
-    `data` is "nyse_o", "sp500" (`cocoax data fetch` gets them), or your own growth factors, (days, assets): of
+    `data` is "nyse_o", "sp500" (`cocoax data fetch` gets them), or your own growth factors of shape (days, assets): for
     prices, `prices[1:] / prices[:-1]`. Baselines: "uniform" (equal shares), "EG" (Helmbold et al., 1998, step 0.05),
-    "best constant" (rebalanced; chosen afterwards).
+    "best constant" (rebalanced daily; chosen afterwards).
 
     >>> import numpy as np
     >>> growth = np.exp(0.01 * np.random.default_rng(0).normal(size=(50, 4)))
@@ -108,14 +113,14 @@ def portfolio(
 
 
 def growth_factors(data: str, folder: Any = None) -> Float[np.ndarray, "days assets"]:
-    """Price over the price of the day before, of the data set of this name."""
+    """The data set's growth factors: each day's price over that of the day before."""
     prices = load(data, folder)["prices"]
     table = np.stack([column for name, column in prices.items() if name != "Date"], 1)
     return table[1:] / table[:-1]
 
 
 def _own_factors(data: Any) -> Float[np.ndarray, "days assets"]:
-    """The user's own growth factors, or one sentence that says what is wrong with them."""
+    """The user's own growth factors, checked; a `ProblemError` says what is wrong with them."""
     growth = np.asarray(data)
     if not check.is_numeric(growth.dtype):
         raise ProblemError("growth factors must be a table of numbers; leave out dates, names and other text")
@@ -143,7 +148,7 @@ def conditional_value_at_risk(changes: Float[np.ndarray, " days"]) -> float:
 
 
 def exponentiated_gradient(problem: Problem, rounds: Round, step: float = 0.05) -> Float[Array, "days assets"]:
-    r"""$x_{t+1} \propto x_t\exp(\eta r_t/\langle r_t, x_t\rangle)$, which knows of no limits and no fees."""
+    r"""Baseline: $x_{t+1} \propto x_t\exp(\eta r_t/\langle r_t, x_t\rangle)$, without limits or fees; one x per day."""
     learner = PrimalDual(ExponentiatedGradient(step), RobustPI())
     game = play(Problem(problem.domain, _no_fees), learner, rounds, key=jax.random.key(0), keep_decisions=True)
     return jnp.asarray(game.decisions)

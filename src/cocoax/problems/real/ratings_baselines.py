@@ -1,4 +1,4 @@
-"""What people compare predictions of ratings with: each returns the next-batch RMSE on the rounds of `ratings`."""
+"""Baselines for predicting ratings: each returns the next-batch RMSE on the rounds of `ratings`."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _START = 3.0
 
 
 def running_mean(rounds: Round) -> float:
-    """The mean of all ratings so far."""
+    """The RMSE of predicting the mean of all earlier ratings."""
     errors, total, count = [], 0.0, 0
     for _, _, stars in _batches(rounds):
         errors.append(stars - (total / count if count else _START))
@@ -19,7 +19,10 @@ def running_mean(rounds: Round) -> float:
 
 
 def damped_means(rounds: Round, damping: float = 5.0) -> float:
-    """Mean, plus the item's mean above it, plus the user's mean above both; each with `damping` ratings at 0."""
+    """The RMSE of predicting: mean + the item's mean deviation + the user's mean deviation from both.
+
+    Each deviation is averaged with `damping` more ratings of 0.
+    """
     users, items = (np.zeros((2, _size(rounds, name))) for name in ("user", "item"))
     errors, total, count = [], 0.0, 0
 
@@ -40,7 +43,10 @@ def damped_means(rounds: Round, damping: float = 5.0) -> float:
 def sgd_factorisation(
     rounds: Round, *, rank: int = 10, step: float = 0.05, damping: float = 0.02, seed: int = 0
 ) -> float:
-    """Mean, biases and a product of factors, one stochastic gradient step for every rating, in its order."""
+    """The RMSE of predicting: mean + biases + a product of factors of this rank.
+
+    It is trained with one stochastic gradient step per rating, in their order.
+    """
     draw = np.random.default_rng(seed)
     of_users, of_items = (draw.normal(0, 0.1, (_size(rounds, name), rank)) for name in ("user", "item"))
     users, items = np.zeros(len(of_users)), np.zeros(len(of_items))
@@ -63,7 +69,7 @@ def sgd_factorisation(
 
 
 def _batches(rounds) -> Iterator[tuple[np.ndarray, ...]]:
-    """(user, item, rating) of each round, without the triples that only fill it."""
+    """Yields (user, item, rating) for each round, without the triples that only fill it."""
     columns = [np.asarray(rounds[name]) for name in ("user", "item", "rating")]
     for real, *batch in zip(np.asarray(rounds["weight"]) > 0, *columns, strict=True):
         yield tuple(column[real] for column in batch)

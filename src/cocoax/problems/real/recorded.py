@@ -1,4 +1,4 @@
-"""Real problems: rounds that were recorded, in their order, and baselines that people of the field use."""
+"""Real problems: recorded rounds in their order, and baselines that people in the field use."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -18,7 +18,7 @@ from ..base import Instance
 
 
 class Recording(Environment):
-    """Recorded rounds, in their order; after the last the first comes again."""
+    """Emits recorded rounds in their order, and starts again after the last."""
 
     table: Any  # all rounds, with a leading axis
 
@@ -35,9 +35,9 @@ class Recording(Environment):
 
 
 class RealInstance(Instance):
-    """An instance of recorded rounds, with the baselines of its field.
+    """An instance with recorded rounds, and with the baselines of its field.
 
-    A baseline is a function of the problem and its rounds, and gives one decision, or one a round.
+    A baseline is a function of the problem and its rounds; it returns one decision, or one per round.
     """
 
     baselines: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
@@ -69,7 +69,7 @@ class RealInstance(Instance):
         return jax.tree.map(lambda column: column[:horizon], self.recorded)
 
     def baseline(self, name: str, rounds: Round | None = None) -> Comparator:
-        """What a baseline would have come to on these rounds (all by default), in the same accounting as a game's."""
+        """What a baseline reaches on these rounds (all by default), with values counted as in a game."""
         known = dict(self.baselines)
         if name not in known:
             there = f"there are {', '.join(known)}" if known else "this problem has none to play by name"
@@ -82,12 +82,12 @@ class RealInstance(Instance):
 
 
 def always(decision: Any) -> Callable:
-    """A baseline that decides once."""
+    """A baseline that always plays this decision."""
     return lambda problem, rounds: decision
 
 
 def generator(key: PRNGKeyArray | None) -> np.random.Generator:
-    """NumPy's generator for a key; without one, the same every time."""
+    """NumPy's generator seeded by a key; without a key, always the same."""
     return np.random.default_rng(0 if key is None else int(jax.random.randint(key, (), 0, 2**31 - 1)))
 
 

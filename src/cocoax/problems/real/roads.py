@@ -27,6 +27,8 @@ _MINUTES = 0.6  # in a hundredth of an hour
 
 
 class _Beckmann(eqx.Module):
+    """The loss: Beckmann's objective for the flows of a decision."""
+
     flows: Callable  # from a decision to the flow on each link
     free: Float[Array, " links"]
     capacity: Float[Array, " links"]
@@ -38,6 +40,8 @@ class _Beckmann(eqx.Module):
 
 
 class _Emissions(eqx.Module):
+    """The constraint: the emissions over the budget, less 1."""
+
     flows: Callable
     free: Float[Array, " links"]
     capacity: Float[Array, " links"]
@@ -53,7 +57,7 @@ class _Emissions(eqx.Module):
 
 
 class _OfRoutes(eqx.Module):
-    """Flows of a decision that has each route's part of its demand."""
+    """Link flows of a decision that has, for each route, its fraction of the demand."""
 
     uses: Float[Array, "links routes"]  # the demand, where a route uses a link
 
@@ -62,7 +66,7 @@ class _OfRoutes(eqx.Module):
 
 
 class _OfOrigins(eqx.Module):
-    """Flows of a decision that has one flow for each origin; links to the sink come last."""
+    """Link flows of a decision that has one flow per origin; edges to the sink come last and are left out."""
 
     links: int = eqx.field(static=True)
 
@@ -71,9 +75,9 @@ class _OfOrigins(eqx.Module):
 
 
 def emissions(flow: Any, free: Any, length: Any, capacity: Any) -> Any:
-    r"""$\sum_a v_a\,0.2038\,t_a\,e^{0.7962\,\ell_a/t_a}$: carbon monoxide by TRANSYT-7F, minutes and kilometres.
+    r"""$\sum_a v_a\,0.2038\,t_a\,e^{0.7962\,\ell_a/t_a}$: carbon monoxide by TRANSYT-7F, in minutes and kilometres.
 
-    $t_a(v)$ is the time on a link with the flow v. It is convex in v, since $t \ge \ell$ here.
+    $t_a(v)$ is the time on a link with the flow v. The sum is convex in v, since $t \ge \ell$ here.
     """
     minutes = _MINUTES * free * (1 + _B * (flow / capacity) ** _POWER)
     return jnp.sum(flow * _GRAMS * minutes * jnp.exp(_LENGTH * _MINUTES * length / minutes))
@@ -88,19 +92,19 @@ def traffic(
     routes: int | None = 8,
     varies: float = 0.1,
 ) -> RealInstance:
-    r"""$f_t(x) = \sum_a\int_0^{v_a} t_a(s)\,ds$ with $t_a(v) = t^0_a(1 + 0.15(v/c_a)^4)$, v the flows on the links.
+    r"""$f_t(x) = \sum_a\int_0^{v_a} t_a(s)\,ds$ with $t_a(v) = t^0_a(1 + 0.15(v/c_a)^4)$, where v are the link flows.
 
     Roads and trips of Sioux Falls (LeBlanc et al., 1975): 24 nodes, 76 links, 528 pairs; flows are in thousands. A
-    decision has each route's part of its trips, for the `routes` shortest ones of each pair. The minimum is the user
-    equilibrium, where nobody can arrive earlier by another route. With `routes=None` all routes count: a decision is
-    then one flow for each origin, and LMOs are linear programs on the host. The data have one day: on others, demand
-    and the capacities of links are these times independent factors, $1 \pm$ `varies`, drawn with the key (one seed
-    without).
+    decision has each route's fraction of its trips, for the `routes` shortest ones of each pair. The minimum is the
+    user equilibrium, where nobody can arrive earlier by another route. With `routes=None` all routes are allowed: a
+    decision is then one flow per origin, and LMOs are linear programs on the host. The data describe one day. On other
+    days, demand and link capacities are multiplied by independent factors, $1 \pm$ `varies`, drawn with the key (one
+    seed without a key).
 
-    $g_t(x)$ is the emissions over the budget, less 1; `budget` is in emissions of the equilibrium on a day as it is
-    (`None`: no limit). As days vary, the equilibrium comes to 1.027 of these on average, the least possible to 1.013.
-    The multiplier is the toll that keeps the budget. Baselines: "shortest paths" (of an empty town) and "MSA": every
-    day a 1/t-th part of the traffic moves to the routes that were the fastest the day before (successive averages).
+    $g_t(x)$ is the emissions over the budget, less 1. `budget` is relative to the emissions of the equilibrium on the
+    recorded day (`None`: no limit). As days vary, the equilibrium has 1.027 of these on average, and the least possible
+    is 1.013. The multiplier is the toll that keeps the budget. Baselines: "shortest paths" (of an empty town) and "MSA"
+    (successive averages): on day t, a fraction 1/t of the traffic moves to the routes that were fastest the day before.
 
     >>> instance = traffic(days=3, routes=2)
     >>> instance.baseline("MSA").constraint.shape
@@ -130,6 +134,7 @@ def traffic(
 
 
 def _by_routes(tables, count):
+    """(domain, link flows of a decision) with the `count` shortest routes of each pair."""
     net, trips = tables["links"], tables["trips"]
     demands = {"source": trips["origin"] - 1, "target": trips["destination"] - 1, "amount": trips["trips"] / 1e3}
     found = candidate_routes(np.stack([net["tail"], net["head"]], 1) - 1, net["free_flow_time"], demands, count)
@@ -137,7 +142,10 @@ def _by_routes(tables, count):
 
 
 def town() -> tuple[Product, _OfOrigins]:
-    """One flow for each origin, in thousands; a link of its own for each destination leads to one common sink."""
+    """(domain, link flows of a decision) with all routes: one flow per origin, in thousands.
+
+    From each destination, an edge of its own leads to a common sink.
+    """
     tables = load("sioux_falls")
     net, trips = tables["links"], tables["trips"]
     links, nodes = np.stack([net["tail"], net["head"]], 1) - 1, net["tail"].max()
@@ -157,7 +165,7 @@ def link_flows(problem: Problem, x: Any) -> Any:
 
 
 def _fastest(problem, x, r):
-    """All trips on the routes that are the fastest where the flow is x: the gradient of f has the links' times."""
+    """The decision with all trips on the routes that are fastest at the flows of x (by an LMO)."""
     return problem.domain.lmo(problem.gradients(x, r)[0]).dense()
 
 
@@ -167,7 +175,10 @@ def _shortest(problem, rounds):
 
 
 def successive_averages(problem: Problem, rounds: Round) -> Any:
-    r"""$x_{t+1} = x_t + \frac{1}{t+1}(y_t - x_t)$, $y_t$ all trips on the fastest routes of day t; one x a day."""
+    r"""Baseline: $x_{t+1} = x_t + \frac{1}{t+1}(y_t - x_t)$, where $y_t$ has all trips on day t's fastest routes.
+
+    Returns one x per day.
+    """
 
     def one_day(x, today):
         day, r = today

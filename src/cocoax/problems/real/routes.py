@@ -1,4 +1,4 @@
-"""Candidate routes of traffic through a network: the shortest ones of each demand."""
+"""Candidate routes for traffic through a network: the shortest ones of each demand."""
 
 import heapq
 
@@ -11,7 +11,9 @@ from ...errors import ProblemError
 
 
 class Routes(eqx.Module):
-    """The candidate routes of all demands, the shortest of each first; a decision has each one's part of its demand."""
+    """The candidate routes of all demands, each demand's shortest first; a decision has each route's fraction of its
+    demand.
+    """
 
     links: Int[np.ndarray, "links 2"]
     owner: Int[np.ndarray, " paths"]  # the demand that a route is for
@@ -20,7 +22,7 @@ class Routes(eqx.Module):
     amount: Float[np.ndarray, " demands"]
 
     def domain(self) -> PartitionMatroid:
-        """Parts that sum to 1 for each demand: a product of simplices."""
+        """The set of fractions that sum to 1 for each demand: a product of simplices."""
         return PartitionMatroid(self.owner, np.ones(len(self.amount)))
 
     @property
@@ -30,7 +32,7 @@ class Routes(eqx.Module):
 
     @property
     def equal_cost(self) -> Float[np.ndarray, " paths"]:
-        """ECMP: equal parts along all paths with the fewest links."""
+        """The decision of ECMP: equal fractions on all paths with the fewest links."""
         hops = self.uses.sum(0)
         fewest = np.full(len(self.amount), np.inf)
         np.minimum.at(fewest, self.owner, hops)
@@ -45,7 +47,7 @@ def both_ways(table: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def candidate_routes(links: np.ndarray, lengths: np.ndarray, demands: dict[str, np.ndarray], count: int) -> Routes:
-    """The shortest simple routes of each demand (source, target, amount), at most so many.
+    """The `count` shortest simple routes, or fewer, of each demand (source, target, amount).
 
     >>> links, demands = np.array([[0, 1], [0, 2], [2, 1]]), {"source": [0], "target": [1], "amount": [5.0]}
     >>> candidate_routes(links, np.array([3.0, 1.0, 1.0]), demands, 2).lengths.tolist()
@@ -66,7 +68,10 @@ def candidate_routes(links: np.ndarray, lengths: np.ndarray, demands: dict[str, 
 
 
 def _shortest_paths(links, lengths, leaving, source, target, count):
-    """By best-first search: what a beginning can still become is bounded by the distance that is left."""
+    """The `count` shortest simple paths from source to target, or fewer, as lists of links.
+
+    By best-first search; the rest of a path is bounded below by the distance from its last node to the target.
+    """
     left = _distances(links, lengths, target)
     queue: list[tuple[float, tuple[int, ...], tuple[int, ...]]] = [(float(left[source]), (source,), ())]
     found: list[list[int]] = []
@@ -84,7 +89,7 @@ def _shortest_paths(links, lengths, leaving, source, target, count):
 
 
 def _distances(links, lengths, target):
-    """To the target, from every node (Bellman, Ford)."""
+    """The shortest distance from every node to the target (Bellman, Ford)."""
     distances = np.full(links.max() + 1, np.inf)
     distances[target] = 0
     for _ in range(len(distances)):

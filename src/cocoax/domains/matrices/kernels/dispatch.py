@@ -12,16 +12,16 @@ def improved(matrix, first, count):
     u and v are unit vectors, nearer to the top singular pair.
     """
     if small.pays(matrix, count):
-        steps = _steps_in_registers(count)
+        steps = _in_registers(count)
     elif count <= MOST_AT_ONCE and large.pays(matrix):
-        steps = _steps_in_one_pass(count)
+        steps = _at_once(count)
     else:
-        steps = _steps_by_products(count)
+        steps = _by_products(count)
     return steps(matrix, first)
 
 
 @functools.cache
-def _steps_by_products(count):
+def _by_products(count):
     """The function (matrix, first) -> (u, v, is zero) that makes `count` steps with matrix products."""
 
     def steps(matrix, first):
@@ -32,20 +32,20 @@ def _steps_by_products(count):
 
 
 @functools.cache
-def _steps_in_one_pass(count):
+def _at_once(count):
     """The same function for large matrices, with one pass over memory per step."""
 
     def steps(matrix, first):
         return golub_kahan_at_once(functools.partial(large.both, matrix), first, count)
 
-    return large.chosen(steps, _steps_by_products(count))
+    return large.chosen(steps, _by_products(count))
 
 
 @functools.cache
-def _steps_in_registers(count):
+def _in_registers(count):
     """The same function for small matrices, which stay in registers."""
 
     def steps(matrix, first):
         return small.golub_kahan(matrix, first, steps=count)
 
-    return large.chosen(steps, _steps_by_products(count), in_batches=True)
+    return large.chosen(steps, _by_products(count), in_batches=True)
