@@ -42,7 +42,7 @@ class AbstractSpan(eqx.Module):
 
     @abc.abstractmethod
     def inner(self, domain, a) -> Any:
-        """The same as `domain.inner`, for a sum."""
+        """The sum moved to the nearest point of the ball that X is known to contain (`domain.inner`)."""
 
     @property
     def at_once(self) -> bool:

@@ -83,5 +83,8 @@ class AbstractDual(eqx.Module):
         """
 
     def settle(self, state: Any, moved: Any) -> Any:
-        """After the primal moved: `moved.linearised()` and `moved.exact()` are g_t at the next decision."""
+        """The state after the primal moved.
+
+        `moved.linearised()` and `moved.exact()` are g_t at the next decision.
+        """
         return state

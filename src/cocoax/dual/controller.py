@@ -19,10 +19,12 @@ class _State(eqx.Module):
 
 
 class AbstractController(AbstractDual):
-    """Multipliers from a controller, one unit per multiplier.
+    r"""Multipliers $\lambda$ from a proportional-integral controller of the constraint values g.
 
-    A learner may give the units. In `weigh`, a multiplier's unit is the root mean square of |grad f| over that of
-    |grad g_i|.
+    The integral part is the multiplier, which rises by `gain` times g, in natural units. What the primal sees also has
+    a proportional part: `proportional` times a running mean of g that forgets with `smoothing`. With `memory`, all sums
+    forget: they lose 1/memory of themselves per round. A learner may give each multiplier's unit; alone, in `weigh`, it
+    is the root mean square of |grad f| over that of |grad g_i|.
     """
 
     gain: Float[Array, ""]  # c

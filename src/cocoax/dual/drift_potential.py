@@ -24,9 +24,9 @@ class DriftPotential(AbstractDual):
     $w_t = \lambda(e^{\lambda Q_t} - 1),\qquad Q_{t+1} = \Bigl[Q_t + g_t(x_t) - \kappa_0
     - \kappa_1\frac{\sum_iw_t^i}{\sqrt{\sum_{s\le t}(v + \sum_iw_s^i)^2}}\Bigr]_+$
 
-    from $Q_1 = 0$, with the rate lambda, the drain $\kappa_0$ and the margin $\kappa_1$. The margin drains a queue by
-    as much as an adaptive primal's regret can fill it. Without numbers it is tuned by the learner that holds it, by its
-    theorem. Where $\lambda Q$ is so large that weights would overflow they grow no more.
+    from $Q_1 = 0$, with the rate $\lambda$, the drain $\kappa_0$ and the margin $\kappa_1$. The margin drains a queue
+    by as much as an adaptive primal's regret can fill it. If no numbers are given, the learner that holds it tunes it
+    by its theorem. Weights stop growing where $\lambda Q$ is so large that they would overflow.
     """
 
     facts = Facts(cost="m + 1 numbers", guarantee="stochastic constraints, no Slater: LyapStoch's", cites=("cocoax",))

@@ -22,9 +22,9 @@ class ExponentialPotential(AbstractDual):
 
     $Q_t = Q_{t-1} + [g_t(x_t)]_+,\qquad w_t = \lambda e^{\lambda Q_t}\,1\{g_t(x_t) > 0\}$
 
-    Without a rate lambda it is tuned by the learner that holds it, by its theorem. The weights use the round that they
-    weigh, so the primal must be deterministic; the forecast is as if the next round were violated by nothing. Where
-    $\lambda Q$ is so large that weights would overflow they grow no more; guarantees ended long before.
+    If no rate $\lambda$ is given, the learner that holds it tunes it by its theorem. The weights depend on the round
+    that they weigh, so the primal must be deterministic; the forecast assumes that the next round violates nothing.
+    Weights stop growing where $\lambda Q$ is so large that they would overflow; guarantees are lost long before.
     """
 
     facts = Facts(

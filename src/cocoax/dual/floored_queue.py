@@ -16,9 +16,10 @@ class FlooredQueue(AbstractDual):
     $\lambda_t = \gamma(Q_t + \gamma g_t(x_t)),\qquad
     Q_{t+1} = \max\{-\gamma g_t(x_{t+1}),\ Q_t + \gamma g_t(x_{t+1})\}$
 
-    A queue is raised to $-\gamma g_t(x_t)$ where it is below: in the first round that is the method's own
-    $Q_1=\max\{0,-\gamma g(x_1)\}$; later it changes nothing if the constraint is the same in all rounds, and
-    keeps the weights nonnegative if it is not. They use the round that they weigh, so the primal must be deterministic.
+    A queue below $-\gamma g_t(x_t)$ is raised to it. In the first round that is the method's own
+    $Q_1=\max\{0,-\gamma g(x_1)\}$. Later it changes nothing if the constraint is the same in all rounds, and
+    keeps the weights nonnegative if it is not. Weights depend on the round that they weigh, so the primal must be
+    deterministic.
     """
 
     facts = Facts(

@@ -18,10 +18,10 @@ class _State(eqx.Module):
 
 
 class Hard(AbstractDual):
-    r"""Plays `rule` on the one constraint $[\max_i g_t^i]_+ \le 0$, so that values below zero make up for nothing.
+    r"""Plays `rule` on the one constraint $[\max_i g_t^i]_+ \le 0$, so that negative values do not offset violations.
 
-    The weight goes to the worst constraint, if it is violated, in equal parts where several are: a subgradient of that
-    function. Which it is, only the round itself tells, so the primal must be deterministic.
+    The weight goes to the worst constraint, if it is violated, in equal parts if several are: a subgradient of that
+    function. Only the round itself tells which constraint that is, so the primal must be deterministic.
 
     >>> from cocoax import dual
     >>> rule = dual.Hard(dual.Penalty(0.5))

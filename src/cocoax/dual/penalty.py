@@ -16,8 +16,8 @@ class Penalty(AbstractDual):
 
     $\lambda_t = [g_t(x_t)]_+ / \zeta$
 
-    the gradient of $[g_t]_+^2/2\zeta$. Without zeta it is tuned by the learner that holds it, by its theorem. The
-    weights use the round that they weigh, so the primal must be deterministic; the forecast is the last round's.
+    the gradient of $[g_t]_+^2/2\zeta$. If $\zeta$ is not given, the learner that holds it tunes it by its theorem. The
+    weights depend on the round that they weigh, so the primal must be deterministic; the forecast is the last round's.
 
     >>> import jax.numpy as jnp
     >>> dual = Penalty(zeta=2.0)

@@ -13,7 +13,7 @@ from .controller import AbstractController
 
 
 class Control(eqx.Module):
-    """Where the controller stands. `rounds`, `noise` and `squares` are over the rounds in which g was at work."""
+    """State of the controller. `rounds`, `noise` and `squares` are over the rounds in which g was at work (`PI`)."""
 
     owed: Float[Array, " m"]  # the sum of g
     played: Float[Array, ""]  # rounds
@@ -52,6 +52,7 @@ class PI(AbstractController):
         return Control(zeros, jnp.zeros((), dtype), *[zeros] * 6)
 
     def control(self, state: Control, values: Any, unit: Any) -> tuple[Float[Array, " m"], Control]:
+        """(u, new state) by the formulas above, given the values g and the units l."""
         keep = discount(self.memory, values.dtype)
         gain, proportional, smoothing = self.numbers(values.dtype)
         at_work = (state.integral > 0) | (values > 0)

@@ -17,9 +17,9 @@ class RegularizedAscent(AbstractDual):
 
     $\lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu\, g_t(x_t)]_+$
 
-    Without numbers it is tuned by the learner that holds it, by its theorem. Since $\theta\mu \le 1$,
-    $\lambda_t \le G/\theta$ for values up to G (in blocks of K rounds, $GK/\theta$): a multiplier above
-    that, if the problem needs it, is out of reach.
+    If no numbers are given, the learner that holds it tunes it by its theorem. Since $\theta\mu \le 1$, $\lambda_t \le
+    G/\theta$ for values up to G (in blocks of K rounds, $GK/\theta$): it cannot reach a larger multiplier, even if the
+    problem needs one.
 
     >>> import jax.numpy as jnp
     >>> dual = RegularizedAscent(theta=1.0, mu=0.1)

@@ -34,7 +34,7 @@ class RobustControl(eqx.Module):
 
 
 class RobustPI(AbstractController):
-    r"""Multipliers that follow the sum of g, and its present value, whatever a few rounds show.
+    r"""Multipliers that follow the sum of g and its present value, with bounded influence of single rounds.
 
     With $B_i=1.25\,M_i\sqrt{k_i}$, where $M_i$ is a mean of $|g_i|$ over the $k_i$ rounds at work ($\lambda_i>0$ or
     $g_i>0$; not those with $g_i=0$), and $\tilde g_i$ = $g_i$ clipped to $\pm B_i$ plus what is repaid,
@@ -45,13 +45,14 @@ class RobustPI(AbstractController):
     where u is what the primal sees, e a running mean of $\tilde g$ (where $g_i\ne0$) and $\ell_i$ the unit of a
     multiplier (alone, the root mean square of $|\nabla f|$ over that of $|\nabla g_i|$).
 
-    What was overspent beyond noise is paid back over as many rounds as g was at work, $\max(1,\lambda_i/\ell_i)$ times
-    more slowly. Noise is one standard deviation where a constraint hardly binds, and nothing from where it is half of
-    what drives decisions: $[1-4w_i^2/(1+\sum_jw_j)^2]_+$ of them, where $w_i$ is $\lambda_i$ over its largest unit.
+    Overspending beyond noise is repaid over as many rounds as g was at work, $\max(1,\lambda_i/\ell_i)$ times more
+    slowly. While a constraint hardly binds, one standard deviation counts as noise. Once the constraint drives half of
+    the decisions, nothing does: the number of standard deviations is $[1-4w_i^2/(1+\sum_jw_j)^2]_+$, where $w_i$ is
+    $\lambda_i$ over its largest unit.
 
-    $M_i$ rises like a mean in which round k weighs as k, and falls like the geometric one; no round counts more in it
-    than $4k_i^{1/4}M_i$. So one outlier at most triples it, but for the first round's, which is forgotten within 12
-    rounds. With `memory` all sums forget, 1/memory of themselves a round. No bound is proven.
+    $M_i$ rises like a mean in which round k has the weight k, and falls like the geometric mean. No round counts for
+    more than $4k_i^{1/4}M_i$ in it, so that one outlier at most triples it. An outlier in the first round is forgotten
+    within 12 rounds. With `memory` all sums forget: they lose 1/memory of themselves per round. No bound is proven.
 
     >>> import cocoax as cx
     >>> learner = cx.learners.PrimalDual(cx.primal.Tracked(), cx.dual.RobustPI())

@@ -1,4 +1,4 @@
-"""What `play(metrics=...)` records of a decision and its round, and the names that it has in tables."""
+"""Records `play(metrics=...)` in each round, and names these metrics for tables."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def measure(problem, metrics, decision, round) -> Any:
 
 
 def metric_columns(metrics: Any) -> dict[str, np.ndarray]:
-    """What `play(metrics=...)` recorded, by name."""
+    """The recorded metrics, by name, as NumPy arrays."""
     return dict(zip(metric_names(metrics), map(np.asarray, jax.tree.leaves(metrics))))
 
 

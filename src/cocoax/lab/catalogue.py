@@ -1,4 +1,4 @@
-"""Everything that cocoax offers, by name: what it costs a round, and what is proven of it."""
+"""Everything that cocoax offers, by name: what it costs per round, and what is proven about it."""
 
 import inspect
 from typing import NamedTuple

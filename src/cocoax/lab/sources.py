@@ -24,6 +24,7 @@ def _on_cpu(function):
 
     @functools.wraps(function)
     def on_cpu(*arguments):
+        """Calls `function` with the CPU as JAX's default device."""
         try:
             device = jax.local_devices(backend="cpu")[0]
         except RuntimeError:

@@ -21,7 +21,7 @@ class _State(eqx.Module):
 
 
 class AdaMFW(AbstractAdaptive):
-    r"""`MFW` with K gradients and K LMOs a round, $K=\lceil\sqrt T\rceil$, for smooth losses that may grow.
+    r"""`MFW` with K gradients and K LMOs per round, $K=\lceil\sqrt T\rceil$, for smooth losses that may grow.
 
     The ball that perturbations are drawn from has radius $r_t = \sqrt{2\kappa_d\sum_{s\le t}H_s^2}$, where $H_t$ bounds
     the gradients of round t and is known before it. If the smoothness is at most $LH_t/D$, then after every round

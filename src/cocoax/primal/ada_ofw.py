@@ -24,7 +24,7 @@ class _State(eqx.Module):
 
 
 class AdaOFW(AbstractAdaptive):
-    r"""One LMO and one gradient a round, any convex loss, any adversary, no Lipschitz constant.
+    r"""One LMO and one gradient per round, any convex loss, any adversary, no Lipschitz constant.
 
     $v_t = \arg\min_{v\in X}\langle\sum_{s\le t}\nabla_s + \beta_t(x_t - x_1),\, v\rangle,\qquad
       x_{t+1} = (1-\sigma)x_t + \sigma v_t$

@@ -21,7 +21,7 @@ class _State(eqx.Module):
 
 
 class AdaGrad(AbstractAdaptive):
-    r"""One gradient and one projection a round, any convex loss, no Lipschitz constant and no horizon.
+    r"""One gradient and one projection per round, any convex loss, no Lipschitz constant and no horizon.
 
     $x_{t+1} = \Pi_X\left(x_t - \frac{R}{\sqrt{2V_t}}\nabla_t\right)$ with $V_t = \sum_{s\le t}\|\nabla_s\|^2$. After
     every round t, Regret $\le \sqrt2\,R\sqrt{V_t}$ (standard). For domains that offer `project`.

@@ -19,13 +19,13 @@ class Bet(eqx.Module):
     $w=z/S$ and the rates $\eta=2^{-j}$, $j\le12$, of prior $\pi\propto\frac1{j(j+1)}$,
     $p_t=\min\left(1,\ \varepsilon\sum_\eta\pi_\eta\eta P_\eta\right)$, where the products $P_\eta$ begin at 1 and grow
     by $1+\eta\tilde w_s$; $\tilde w_s=0$ if $p_s$ was cut to 1 and $w_s>0$, and $\tilde w_s=w_s$ else. A round with
-    $|z_t|>S$ sets S to $2|z_t|$. The products then are 1 and what was won, $P_\eta$ in the new unit; together not more
-    than one unit is taken along.
+    $|z_t|>S$ sets S to $2|z_t|$. The products then are 1 plus what was won, $P_\eta$ in the new unit, but in total at
+    most one unit.
 
-    So the loss is at most the favourite's and $3\max_s|z_s|$, after every round, whatever comes
-    (`theory.regret.favourite`), and at most the challenger's and a root of $\sum_sz_s^2$
-    (`theory.regret.challenger`; both proofs are there). As in (A, B)-Prod (Sani, Neu, Lazaric, 2014), but without a
-    horizon and without a scale that must be known.
+    So after every round, for every sequence, the loss is at most the favourite's plus $3\max_s|z_s|$
+    (`theory.regret.favourite`), and at most the challenger's plus a root of $\sum_sz_s^2$
+    (`theory.regret.challenger`; both proofs are there). It is like (A, B)-Prod (Sani, Neu, Lazaric, 2014), but needs
+    neither a horizon nor a known scale.
     """
 
     logs: Float[Array, " rates"]  # logarithms of P

@@ -33,17 +33,17 @@ class DiagonalNewton(AbstractPrimal):
     where $w_i$ is the length of the interval and $h_t$ the diagonal of the Hessian. For squared errors of a parameter
     that is seen n times, this is the mean of n values and of $\lambda$ values at the start: the posterior mean where
     parameters differ from the start by $\tau w_i$. The sums of $\lambda_t$ are over all rounds and all coordinates of
-    one leaf of the decision. $s_t\le1$ stops where the round's own second-order model is least along the step.
-    No unit matters: neither the loss's nor a parameter's.
+    one leaf of the decision. $s_t\le1$ minimises the round's own second-order model along the step. Decisions do not
+    depend on the unit of the loss or of a parameter.
 
     **Arguments:**
 
-    - `scale`: $\tau$, how far parameters are expected from the start, in lengths of their intervals. See `Mixture` for
-      several of them side by side.
+    - `scale`: $\tau$, how far parameters are expected from the start, relative to the lengths of their intervals. To
+      try several, see `Mixture`.
 
-    A round costs one gradient, and one product with the Hessian for each leaf and one for $s_t$. The product of a leaf
-    has signs that change from round to round: it is exact where the leaf's own block of the Hessian is diagonal, as
-    with one-hot features, and else unbiased.
+    A round costs one gradient, one product with the Hessian for each leaf, and one for $s_t$. The product of a leaf
+    has signs that change from round to round. It is exact where the leaf's own block of the Hessian is diagonal, as
+    with one-hot features, and otherwise unbiased.
 
     *Proven,* for losses without curvature (then $\lambda=0$, $s=1$, and it is AdaGrad by coordinate): after every
     round, Regret $\le\frac32\sum_iw_i\sqrt{\sum_s\nabla_{si}^2}$ (`theory.regret.adagrad_by_coordinate`). *Measured*

@@ -43,14 +43,15 @@ class _State(eqx.Module):
 class EntropicNewton(AbstractPrimal):
     r"""$x_{t+1,i}\propto x_{ti}e^{-\eta_t\nabla_{ti}}$ in each group, on a `ProbabilitySimplex` or a product of them.
 
-    The product is a `PartitionMatroid` with ranks of 1, as of routes for each pair of places. At first order the step
-    is $\eta_td_t$ with $d_{ti}=-x_{ti}(\nabla_{ti}-\bar\nabla_{ti})$, the bar being the mean in the group by shares;
-    $\eta_t=\frac{\langle\nabla_t,-d_t\rangle}{\langle d_t,H_td_t\rangle}$ is where the round's second-order model
-    is least along it. Logarithms change by at most 3 in a round. Where the Hessian H has nothing to say,
-    $\eta_t=\sqrt{8\ln n/\sum_sS_s^2}$ with the spans S of the gradients. No unit matters, and no constant is needed.
+    The product is a `PartitionMatroid` with ranks of 1, for example with routes for each pair of places. At first order
+    the step is $\eta_td_t$ with $d_{ti}=-x_{ti}(\nabla_{ti}-\bar\nabla_{ti})$, where the bar is the mean in the group,
+    weighted by shares. $\eta_t=\frac{\langle\nabla_t,-d_t\rangle}{\langle d_t,H_td_t\rangle}$ minimises the round's
+    second-order model along it. Logarithms change by at most 3 in a round. Where the Hessian H gives no positive
+    curvature, $\eta_t=\sqrt{8\ln n/\sum_sS_s^2}$ with the spans S of the gradients. Decisions do not depend on units,
+    and no constant is needed.
 
-    Made for losses with much curvature that are nearly the same in all rounds, as the cost of traffic. *Measured only:*
-    docs/real_data.md.
+    It is made for losses with much curvature that are nearly the same in all rounds, such as the cost of traffic.
+    *Measured only:* docs/real_data.md.
 
     >>> import jax, jax.numpy as jnp
     >>> import cocoax as cx

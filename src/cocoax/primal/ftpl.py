@@ -20,7 +20,7 @@ class _State(eqx.Module):
 
 
 class FTPL(AbstractPrimal):
-    r"""One LMO and one gradient a round, for linear losses $\langle w_t, x\rangle$.
+    r"""One LMO and one gradient per round, for linear losses $\langle w_t, x\rangle$.
 
     $x_{t+1} = \arg\min_{v\in X} \langle p_{t+1} + \sum_{s\le t} w_s,\, v\rangle$
 

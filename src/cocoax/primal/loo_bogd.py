@@ -25,16 +25,16 @@ class _State(eqx.Module):
 
 
 class LOOBOGD(AbstractPrimal):
-    r"""One gradient a round and O(1) LMOs on average, any convex loss; regret small on every interval.
+    r"""One gradient per round and O(1) LMOs on average, any convex loss; regret small on every interval.
 
-    Blocks of $B=\lceil\sqrt T\rceil$ rounds in each of which one x is played; then
+    In each block of $B=\lceil\sqrt T\rceil$ rounds one x is played; then
     $(x, y) \leftarrow$ `close_pair`$(x,\, y - \eta\sum_{t\in\text{block}}\nabla_t)$ with
     $\eta=\frac{R}{D\sqrt{BT}}$ and $\varepsilon=R^2/\sqrt T$.
 
-    Frank-Wolfe steps with exact line search bring x towards y. When $\|x-y\|^2\le3\varepsilon$ the pair is close; when
-    $\langle x-y, x-v\rangle\le\varepsilon$ first, y is outside, and $x - y \leftarrow \frac{\varepsilon}{q}(x-y)$ with
-    $q=\|x-y\|^2$, which brings y no further from any point of the domain, and closes the pair. At most
-    $6.75\sqrt T + 1$ LMOs a block, by the gap of Frank-Wolfe after k steps, $6.75R^2/(k+2)$ (Jaggi, 2013).
+    Frank-Wolfe steps with exact line search bring x towards y. When $\|x-y\|^2\le3\varepsilon$ the pair is close. If
+    $\langle x-y, x-v\rangle\le\varepsilon$ comes first, y is outside, and $x - y \leftarrow \frac{\varepsilon}{q}(x-y)$
+    with $q=\|x-y\|^2$. That brings y no further from any point of the domain, and closes the pair. A block takes at
+    most $6.75\sqrt T + 1$ LMOs, by the gap of Frank-Wolfe after k steps, $6.75R^2/(k+2)$ (Jaggi, 2013).
 
     Regret $\le RD(\sqrt{BT} + \sqrt3\,T^{3/4}) \le 2.789\,RDT^{3/4}$. The rate is confirmed in print; pseudocode, proof
     and constant are derived.
@@ -99,6 +99,7 @@ def close_pair(domain: AbstractDomain, x: Point, y: Point, tolerance, guess: Abs
         return (tree.dot(apart, apart) > 3 * tolerance) & (calls < most)
 
     def closer(carry):
+        """A Frank-Wolfe step of x towards y or, if y is proven to lie outside, a pull of y towards x."""
         x, y, guess, calls = carry
         apart = tree.sub(x, y)
         vertex = domain.lmo(apart, guess)

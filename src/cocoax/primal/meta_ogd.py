@@ -24,13 +24,13 @@ class _State(eqx.Module):
 
 
 class MetaOGD(AbstractPrimal):
-    r"""K gradients and K projections a round (one batch each), $K=\lceil\sqrt T\rceil$, for smooth losses.
+    r"""K gradients and K projections per round (one batch each), $K=\lceil\sqrt T\rceil$, for smooth losses.
 
     As `MFW`, $x^{k+1} = x^k + \frac{2}{k+1}(v^k - x^k)$ and the decision is $x^{K+1}$, but without coins: the points
     $v^k$ are those of K gradient learners, $v^k \leftarrow \Pi_X(v^k - \frac{R}{D\sqrt T}\nabla f_t(x^k))$.
 
     Regret $\le (RD + 2R^2L)\sqrt T$, proven: the weights of the $v^k$ in $x^{K+1}$ sum to 1, each learner's regret is
-    at most $RD\sqrt T$, and smoothness costs $2R^2L/(K+1)$ a round. For domains that offer `project`.
+    at most $RD\sqrt T$, and smoothness costs $2R^2L/(K+1)$ per round. For domains that offer `project`.
 
     >>> import cocoax as cx
     >>> constants = MetaOGD().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha

@@ -15,7 +15,7 @@ from .perturbation import AbstractPerturbation, named_perturbation
 
 
 class MFW(AbstractMeta):
-    r"""K gradients and K LMOs a round (one batch each), $K=\lceil\sqrt T\rceil$, for smooth losses.
+    r"""K gradients and K LMOs per round (one batch each), $K=\lceil\sqrt T\rceil$, for smooth losses.
 
     K inner learners, each follow-the-perturbed-leader, propose vertices; with $\gamma_k = \frac{2}{k+1}$,
     $x^{k+1} = x^k + \gamma_k(v^k - x^k)$, the decision is $x^{K+1}$, and learner k then sees $\nabla f_t(x^k)$.

@@ -26,7 +26,7 @@ class MORGFW(AbstractMeta):
     gradients are exact and $d^k=\nabla f_t(x^k)$. As $(k+1)d^k = \sum_{j\le k}(j+1)a_j - j\,b_j$ with both gradients
     $a_j, b_j$ of sample j, all estimates are one prefix sum. Perturbations are then sized for $\sqrt2(D+LR)$, a bound
     on the estimates. $E$ Regret $=O(\sqrt T)$, `theory.constants.morgfw` and `morgfw_sampled`. Cost: T LMOs and 2T
-    sampled gradients a round.
+    sampled gradients per round.
 
     >>> import cocoax as cx
     >>> constants = MORGFW().constants(cx.domains.L2Ball(3, radius=0.5))  # R = 1: Regret <= (c1 D + c2 L) T^alpha

@@ -23,7 +23,7 @@ class _State(eqx.Module):
 
 
 class OCG(AbstractPrimal):
-    r"""One LMO and one gradient a round, any convex loss, any adversary.
+    r"""One LMO and one gradient per round, any convex loss, any adversary.
 
     $v_t = \arg\min_{v\in X} \langle \eta\sum_{s<t}\nabla_s + 2(x_t - x_1),\, v\rangle,\qquad
       x_{t+1} = (1-\sigma_t)x_t + \sigma_t v_t$

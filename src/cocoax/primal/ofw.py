@@ -24,7 +24,7 @@ class _State(eqx.Module):
 
 
 class OFW(AbstractPrimal):
-    r"""One LMO and one gradient a round, any convex loss, any adversary.
+    r"""One LMO and one gradient per round, any convex loss, any adversary.
 
     $v_t = \arg\min_{v\in X}\langle\eta\sum_{s\le t}\nabla_s + x_t - x_1,\, v\rangle,\qquad
       x_{t+1} = (1-\sigma)x_t + \sigma v_t$
@@ -60,6 +60,7 @@ class OFW(AbstractPrimal):
         return True
 
     def _constants(self, domain):
+        """The constants of the theorem; for other rates, of the derived bound."""
         best = theory.constants.ofw(domain.diameter(2))
         if self.rate is None or self.mixing is None:
             return best

@@ -17,7 +17,7 @@ class _State(eqx.Module):
 
 
 class OGD(AbstractPrimal):
-    r"""One gradient and one projection a round, any convex loss.
+    r"""One gradient and one projection per round, any convex loss.
 
     $x_{t+1} = \Pi_X\left(x_t - \frac{R}{D\sqrt T}\nabla_t\right)$, with Regret $\le RD\sqrt T$. For domains that offer
     `project`.

@@ -29,7 +29,7 @@ class _State(eqx.Module):
 
 
 class OnlineNewton(AbstractPrimal):
-    r"""One gradient and one projection in a metric a round, exp-concave losses, no bound on gradients and no horizon.
+    r"""One gradient and one projection in a metric per round, exp-concave losses, no bound on gradients and no horizon.
 
     $x_{t+1}=\Pi_X^{A_t}\left(x_t-\frac1{\gamma_t}A_t^{-1}\nabla_t\right),\qquad
     A_t=\varepsilon I+\sum_{s\le t}\nabla_s\nabla_s^\top$.
@@ -137,6 +137,7 @@ def _metric_projection(domain: AbstractDomain, metric, goal, start, unravel, acc
         return (gap > accuracy) & (count < most)
 
     def step(carry):
+        """One accelerated step: (x, extrapolated point, momentum, gap, count)."""
         x, ahead, momentum, _, count = carry
         new, _ = ravel_pytree(domain.project(unravel(ahead - metric @ (ahead - goal) / size)))
         turned = (ahead - new) @ (new - x) > 0

@@ -23,7 +23,7 @@ class _State(eqx.Module):
 
 
 class ORGFW(AbstractPrimal):
-    r"""One LMO and two gradients a round, for smooth i.i.d. losses only (erratum E24).
+    r"""One LMO and two gradients per round, for smooth i.i.d. losses only (erratum E24).
 
     $d_t = \nabla f_t(x_t) + (1-\rho_t)(d_{t-1} - \nabla f_t(x_{t-1})),\qquad v_t = \arg\min_{v\in X}
     \langle d_t, v\rangle,\qquad x_{t+1} = x_t + \eta_t(v_t - x_t)$

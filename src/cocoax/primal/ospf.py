@@ -32,7 +32,7 @@ def _block(bounds):
 
 
 class OSPF(AbstractPrimal):
-    r"""One gradient and, on average, one LMO a round, for smooth losses.
+    r"""One gradient and, on average, one LMO per round, for smooth losses.
 
     In inner blocks of $k=\lceil T^{1/3}\rceil$ rounds, plays
     $x = \frac1k\sum_{j\le k} \arg\min_{v\in X} \langle p^j + \sum_{s}\nabla_s,\, v\rangle$

@@ -22,7 +22,7 @@ class _State(eqx.Module):
 
 
 class SFTPL(AbstractPrimal):
-    r"""One gradient and m LMOs a round (one batch), any convex loss.
+    r"""One gradient and m LMOs per round (one batch), any convex loss.
 
     $x_{t+1} = \frac1m\sum_{j\le m} \arg\min_{v\in X} \langle p^j_{t+1} + \sum_{s\le t}\nabla_s,\, v\rangle$
 

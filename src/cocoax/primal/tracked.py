@@ -23,23 +23,23 @@ class _State(eqx.Module):
 
 
 class Tracked(AbstractPrimal):
-    r"""Any gradient method, made projection-free at exactly one LMO and one gradient a round.
+    r"""Any gradient method, made projection-free with exactly one LMO and one gradient per round.
 
-    Two points: y makes the gradient steps, $y \leftarrow y - \eta_t\nabla_t$, and never is projected; x, a point of X,
-    is played and follows y by Frank-Wolfe steps with exact line search. Where the LMO's answer proves that y lies
-    outside X, y is pulled back to the half-space that it proves: no point of X loses by that.
+    There are two points. y makes the gradient steps, $y \leftarrow y - \eta_t\nabla_t$, and is never projected. x, a
+    point of X, is played, and follows y by Frank-Wolfe steps with exact line search. Where the LMO's answer proves that
+    y lies outside X, y is pulled back to the half-space that it proves; this brings y no further from any point of X.
 
     **Arguments:**
 
-    - `step`: how far to go: one of `primal.steps`, a number, or an Optax optimiser that needs no more than
+    - `step`: the step sizes: one of `primal.steps`, a number, or an Optax optimiser that needs no more than
       gradients and parameters. By default
       $\eta_t = R(\sum_{s\le t}\|\nabla_s\|^{4/3})^{-3/4}$, which needs neither a horizon nor any constant.
-    - `atoms`: how many vertices to keep, among which weight is exchanged once a round, without an LMO.
+    - `atoms`: how many vertices to keep, among which weight is exchanged once per round, without an LMO.
 
-    Gradients are freed of what does not matter (`domain.tangent`), and where a ball inside X is known
+    Only the part of gradients that matters on X is used (`domain.tangent`), and where a ball inside X is known
     (`domain.inradius`), x moves freely in it.
 
-    Proven, with exact LMOs, for the default steps and every sequence, after every round t, whatever `atoms` is
+    Proven, with exact LMOs, for the default steps and every sequence, after every round t, for any `atoms`
     (`theory.regret.tracked`): Regret $\le 4.86\,R\left(\sum_{s\le t}\|\nabla_s\|^{4/3}\right)^{3/4}
     \le 4.86\,RD\,t^{3/4}$. With one number for all rounds, `theory.regret.tracked_constant`; with `SlowStart`,
     `theory.regret.slow_start`. For other steps nothing is proven.

@@ -13,10 +13,10 @@ from .base import AbstractPrimal
 
 
 class Within(AbstractPrimal):
-    r"""Plays `primal` on $cX\subseteq X$, for sets X that hold the origin: balls of c times the radius.
+    r"""Plays `primal` on $cX\subseteq X$, for sets X that contain the origin: balls of c times the radius.
 
-    Nobody knows the radius of a nuclear-norm or an l1 ball that is best. Give the largest to the problem, and several c
-    side by side to `Mixture`: its regret is that of the best c against the best point of $cX$, and what AdaHedge adds.
+    The best radius of a nuclear-norm or an l1 ball is usually unknown. Give the largest to the problem, and several c
+    to `Mixture`: its regret is that of the best c against the best point of $cX$, plus what AdaHedge adds.
 
     >>> import cocoax as cx
     >>> radii = cx.primal.Mixture([cx.primal.Within(cx.primal.Tracked(), c) for c in (1.0, 0.3, 0.1)])

@@ -57,6 +57,7 @@ def user_gradient(function, name, x, round, several: int | None = None) -> Any:
     like = "like the decision" + ("" if several is None else f", with a leading axis of {several}")
 
     def checked(point, leaf):
+        """One leaf of the user's gradient, checked to have the shape of the decision's leaf."""
         array = as_array(leaf, f"{name} must return numbers {like}")
         if jnp.iscomplexobj(array):
             raise ProblemError(f"{name} must return real numbers, got complex ones")

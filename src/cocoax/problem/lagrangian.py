@@ -77,6 +77,7 @@ def _frank_wolfe(problem, round, multiplier, weight, start, steps):
         return tree.where(bound > proof[0], (bound, x), proof)
 
     def step(number, carry):
+        """One pairwise step, with Newton's length along it if that lowers the value."""
         x, atoms, shares, proof = carry
         here, slope = total(x), gradient(x)
         vertex = domain.lmo(slope).dense()

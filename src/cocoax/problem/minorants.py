@@ -182,6 +182,7 @@ class Minorants(eqx.Module):
             return (step < _NARROWER) & (gain > _CLOSE * jnp.abs(self.sums.loss - value))
 
         def narrower(carry):
+            """One step: try the multiple where the two lines meet, and keep the line that it gives."""
             step, rising, falling, best, guess = carry
             multiple, _ = meeting(rising, falling)
             found, guess = line(multiple, guess)

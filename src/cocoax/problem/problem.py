@@ -235,6 +235,7 @@ class Problem(eqx.Module):
         return loss_value(self.loss, *arguments(self.loss, view, round, previous))
 
     def _constraint_values(self, view, round, previous):
+        """All constraint values at a view of the decision; an empty vector without constraints."""
         if self.constraint is None:
             return jnp.zeros((0,), tree.dtype(view))
         inputs = arguments(self.constraint, view, round, previous)

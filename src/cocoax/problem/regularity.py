@@ -15,12 +15,11 @@ class Regularity(eqx.Module):
 
     $\|\nabla f_t\|, \|\nabla g_t\| \le D$ (`lipschitz`) in the l2 norm (`norm=2`) or linf norm (`norm=jnp.inf`),
     $\|\nabla f_t(x) - \nabla f_t(y)\| \le L\|x-y\|$ and the same for $g_t$ (`smoothness`, in the l2 norm or from l1 to
-    linf),
-    and $|g_t| \le G$ on both sides (`constraint_bound`, erratum E18).
+    linf), and $|g_t| \le G$ on both sides (`constraint_bound`, erratum E18).
 
-    To find them: for linear functions D is the largest norm of their coefficients and L is 0; for smooth ones L is the
-    largest curvature, and D the largest norm of a gradient over the domain, as G is of a value. Upper bounds will do,
-    but larger ones make more careful, slower steps.
+    For linear functions, D is the largest norm of their coefficients and L is 0. For smooth ones, L is the largest
+    curvature, D the largest norm of a gradient over the domain, and G the largest absolute value. Upper bounds are
+    enough, but larger ones make steps more careful and slower.
 
     >>> constants = Regularity(lipschitz=6.0, smoothness=0.0, constraint_bound=0.75)
     >>> float(constants.lipschitz), constants.norm

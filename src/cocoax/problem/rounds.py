@@ -31,6 +31,7 @@ def _converted(node, name):
     """`as_rounds` for a part of the rounds; errors call it `name`."""
 
     def convert(path, leaf):
+        """The part of the rounds at this path, converted to an array, or to a dict of columns if it is a frame."""
         where = name + keystr(path)
         if isinstance(leaf, list):
             is_table = any(isinstance(one, dict) for one in leaf)  # a round a dict, which is refused below

@@ -88,12 +88,12 @@ def ospf(diameter: Any, dimension: int) -> Constants:
 
 
 def sftpl(diameter: Any, dimension: int) -> Constants:
-    r"""(1/2, 0, (2 \sqrt{\kappa_d} + 1) R, 0), T samples a round. Hazan, Minasyan (2020); derived."""
+    r"""(1/2, 0, (2 \sqrt{\kappa_d} + 1) R, 0), T samples per round. Hazan, Minasyan (2020); derived."""
     return Constants(1 / 2, 0.0, (2 * kappa(dimension) ** 0.5 + 1) * diameter, 0.0)
 
 
 def sftpl_smooth(diameter: Any, dimension: int) -> Constants:
-    r"""(1/2, 0, 2 \sqrt{\kappa_d} R, R^2) with ceil(sqrt(T)) samples a round, smooth losses; derived."""
+    r"""(1/2, 0, 2 \sqrt{\kappa_d} R, R^2) with ceil(sqrt(T)) samples per round, smooth losses; derived."""
     return Constants(1 / 2, 0.0, 2 * kappa(dimension) ** 0.5 * diameter, diameter**2)
 
 

@@ -169,13 +169,13 @@ def ftpl_adaptive(squares: Any, *, diameter: Any, dimension: int) -> Any:
 
 
 def sftpl(horizon: Any, *, diameter: Any, dimension: int, lipschitz: Any, samples: Any) -> Any:
-    r"""SFTPL with m samples a round: $2RD\sqrt{\kappa_d T} + RDT/\sqrt m$."""
+    r"""SFTPL with m samples per round: $2RD\sqrt{\kappa_d T} + RDT/\sqrt m$."""
     linear = ftpl_constants(diameter, dimension).regret(horizon, lipschitz)
     return linear + diameter * lipschitz * horizon / samples**0.5
 
 
 def sftpl_smooth(horizon: Any, *, diameter: Any, dimension: int, lipschitz: Any, smoothness: Any, samples: Any) -> Any:
-    r"""SFTPL with m samples a round, smooth losses: $2RD\sqrt{\kappa_d T} + LR^2T/m$."""
+    r"""SFTPL with m samples per round, smooth losses: $2RD\sqrt{\kappa_d T} + LR^2T/m$."""
     linear = ftpl_constants(diameter, dimension).regret(horizon, lipschitz)
     return linear + smoothness * diameter**2 * horizon / samples
 

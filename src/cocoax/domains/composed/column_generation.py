@@ -78,6 +78,7 @@ def simplex(domain, direction, rows, bound, basis, most) -> Solution:
         return ~closed & (calls < MOST_CALLS * size)
 
     def pivot(state):
+        """One pivot: the best column enters, found by an LMO; the prices of the rows prove a lower bound."""
         basis, lower, multiplier, _, calls = state
         duals = jnp.linalg.solve(basis.columns.T, basis.cost)
         level, prices = duals[0], -duals[1:]

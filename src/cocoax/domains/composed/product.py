@@ -46,6 +46,7 @@ class Product(AbstractDomain):
         return ProductVertex(self._map(lambda block, *parts: block.lmo(*parts), direction, guess.blocks))
 
     def lowest(self, direction, guess: Any = None):
+        """The sum of the blocks' lowest values."""
         if guess is None:
             lowest = self._map(lambda block, part: block.lowest(part), direction)
         else:

@@ -17,7 +17,7 @@ from .transforms import as_domain, normalise, width
 
 
 class _Wrapper(AbstractDomain):
-    """The same set; only `lmo` differs."""
+    """A domain that is the same set as another one; only `lmo` differs."""
 
     domain: eqx.AbstractVar[AbstractDomain]
 

@@ -45,7 +45,7 @@ class AbstractSpectral(AbstractDomain):
         return self.values.inradius()
 
     def lowest(self, direction, guess: Any = None):
-        """By a full decomposition: the LMO of large matrices is not exact."""
+        """min <direction, x> over X, by a full decomposition, because the LMO of large matrices is not exact."""
         return self.values.lowest(self.spectrum(direction))
 
     def project(self, x):
@@ -81,9 +81,10 @@ class AbstractSingular(AbstractSpectral):
         return self.values.contains(self.spectrum(x), tol)
 
     def project(self, x):
-        """As `AbstractSpectral.project`, without a decomposition for points of the ball around 0 that X contains.
+        """The matrix whose singular values are projected onto S.
 
-        A batch saves it only if all its points lie in that ball.
+        Points of the ball around 0 that X contains need no decomposition; a batch saves it only if all its points lie
+        there.
         """
         return _projected(x, self)
 

@@ -41,16 +41,16 @@ class FactoredRankOne(AbstractVertex):
 
 
 class FactoredNuclearNormBall(NuclearNormBall):
-    r"""$X = \{x \in \mathbb{R}^{m\times n} : \sum_i \sigma_i(x) \le r\}$, of matrices that are never written down.
+    r"""$X = \{x \in \mathbb{R}^{m\times n} : \sum_i \sigma_i(x) \le r\}$, of matrices that are never stored as arrays.
 
     `NuclearNormBall(shape, radius, factored=True, entries=(rows, columns), rank=32)` makes it. A decision is a sum of
-    rank-one terms plus values on the pattern of `entries`, and memory grows with entries and rank. Losses and
-    constraints see it as a `View`: `x.entries()`, `x.inner(left, right)`, `x @ vector`; gradients of the first are kept
-    on the pattern, of the others as terms. Arithmetic is exact until a matrix has more than `rank` terms at the end of
-    a round: the smallest are then dropped, `x.error` bounds what that has changed in the nuclear norm, and decisions
-    stay in X. `view(x)` shows what a game or a session returns.
+    rank-one terms plus values on the pattern of `entries`; memory grows with entries and rank. Losses and constraints
+    see it as a `View`: `x.entries()`, `x.inner(left, right)`, `x @ vector`. Gradients of entries are kept on the
+    pattern, those of the others as terms. Arithmetic is exact until a matrix has more than `rank` terms at the end of a
+    round. Then the smallest terms are dropped, `x.error` bounds the change in the nuclear norm, and decisions stay in
+    X. `view(x)` shows what a game or a session returns.
 
-    `lmo` without a guess decomposes up to 256 rows or columns, and otherwise makes 64 Lanczos steps.
+    `lmo` without a guess uses a full decomposition up to 256 rows or columns, and otherwise 64 Lanczos steps.
 
     >>> import jax.numpy as jnp
     >>> from cocoax.domains import NuclearNormBall

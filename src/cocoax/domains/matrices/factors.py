@@ -112,6 +112,7 @@ class Factored(tree.AbstractElement):
         return functools.reduce(jnp.add, parts) if parts else zeros
 
     def __add__(self, other):
+        """The sum; blocks with the same arrays are added by their factors."""
         blocks = list(self.blocks)
         for block in other.blocks:
             place = next((k for k, own in enumerate(blocks) if own.is_like(block)), None)

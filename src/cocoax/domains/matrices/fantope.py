@@ -36,9 +36,9 @@ class Fantope(AbstractSymmetric):
     r"""$X = \{x \in \mathbb{S}^n : 0 \preceq x \preceq 1,\ \mathrm{tr}\,x = k\}$, with vertices $QQ^\top$.
 
     The columns of Q are orthonormal, and span the k lowest eigenvectors of the symmetric part of the direction.
-    `lmo(direction)` decomposes it. `lmo(direction, guess)` makes `iterations` steps from the guess: of a block
-    Krylov space (`method="auto"` or `"krylov"`), or of subspace iteration (`"power"`). It decomposes the direction
-    all the same if that costs no more, $k \cdot$ `iterations` $\ge n$, or if told to (`"exact"`).
+    `lmo(direction)` uses a full decomposition. `lmo(direction, guess)` makes `iterations` steps from the guess: of a
+    block Krylov space (`method="auto"` or `"krylov"`), or of subspace iteration (`"power"`). It uses a full
+    decomposition with `method="exact"`, and where that costs no more than the steps, $k \cdot$ `iterations` $\ge n$.
 
     >>> import jax.numpy as jnp
     >>> fantope = Fantope(3, 2)

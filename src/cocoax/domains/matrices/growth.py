@@ -11,7 +11,7 @@ from .factors import Block, Factored
 
 
 def grown(ball: FactoredNuclearNormBall, entries: Any, shape: Any = None) -> FactoredNuclearNormBall:
-    """See `FactoredNuclearNormBall.grown`."""
+    """The ball with `entries` appended to its pattern, and with more rows and columns if `shape` says so."""
     sizes = ball.sizes if shape is None else tuple(shape)
     if len(sizes) != 2 or any(new < old for new, old in zip(sizes, ball.sizes)):
         raise DomainError(f"a ball of shape {ball.sizes} cannot become one of shape {sizes}; no size may shrink")
@@ -23,7 +23,7 @@ def grown(ball: FactoredNuclearNormBall, entries: Any, shape: Any = None) -> Fac
 
 
 def carried(state: Any, ball: FactoredNuclearNormBall) -> Any:
-    """See `FactoredNuclearNormBall.carried`."""
+    """A decision or a learner's whole state, made for a smaller ball, as one for `ball`."""
 
     def is_matrix(node):
         return isinstance(node, Factored | FactoredRankOne)

@@ -43,10 +43,10 @@ _SMALL = 100  # rows or columns for which a decomposition takes no longer than a
 class NuclearNormBall(AbstractSingular):
     r"""$X = \{x \in \mathbb{R}^{m\times n} : \sum_i \sigma_i(x) \le r\}$, whose vertices are $r\,u v^\top$.
 
-    `lmo(direction)` answers to rounding (relative error about 1e-6 in float32, 1e-9 in float64): proven for a
-    decomposition, almost certain for a Krylov space, which begins at fixed random directions.
-    `lmo(direction, guess)` makes exactly `iterations` steps from the guess, so that no lane of a batch waits for
-    another; each step takes two products with the direction. `lmo_error` says how good an answer was.
+    `lmo(direction)` is accurate up to rounding (relative error about 1e-6 in float32, 1e-9 in float64). That is proven
+    for a decomposition, and almost certain for a Krylov space, which begins at fixed random directions. `lmo(direction,
+    guess)` makes exactly `iterations` steps from the guess, so that all of a batch take the same time; each step takes
+    two products with the direction. `lmo_error` computes how good an answer was.
 
     | `method` | without a guess | from a guess |
     |---|---|---|
@@ -56,7 +56,7 @@ class NuclearNormBall(AbstractSingular):
     | `"exact"` | one dense decomposition | the same; the guess is ignored |
 
     `factored=True`, with `entries=(rows, columns)` and `rank=`, makes the ball of matrices that are too large to be
-    written down: see `factored.FactoredNuclearNormBall`.
+    stored as arrays: see `factored.FactoredNuclearNormBall`.
 
     >>> import jax.numpy as jnp
     >>> ball = NuclearNormBall((2, 3), radius=2.0)
@@ -112,7 +112,9 @@ class NuclearNormBall(AbstractSingular):
         return unless(zero, RankOne(-left, right, radius), self.vertex() if guess is None else guess)
 
     def lowest(self, direction, guess: Any = None):
-        """By a full decomposition; for large matrices, by a factorisation that proves the guess nearly optimal."""
+        """min <direction, x> over X, by a full decomposition; for large matrices, by a proof that the guess is nearly
+        optimal.
+        """
         if guess is None or min(self.shape) <= _SMALL:
             return super().lowest(direction)
         radius = self.radius.astype(direction.dtype)
@@ -126,7 +128,7 @@ class NuclearNormBall(AbstractSingular):
         )[0]
 
     def _improved(self, direction, first):
-        """(u, v, whether the direction is 0): unit vectors after `iterations` steps from v = `first`."""
+        """(u, v, whether the direction is 0): unit vectors nearer to the top singular pair than v = `first`."""
         if self.method == "power":
             forward, backward, zero = scaled_products(direction, first)
             left = unit(forward(first))

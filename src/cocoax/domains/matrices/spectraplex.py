@@ -71,7 +71,7 @@ class _AbstractTrace(AbstractSymmetric):
         return unless(zero, RankOne(q, q, total), self.vertex() if guess is None else guess)
 
     def _improved(self, direction, first):
-        """(q, whether the direction is 0): a unit vector after `iterations` steps from `first`."""
+        """(q, whether the direction is 0): a unit vector q nearer to the lowest eigenvector than `first`."""
         if self.method != "power":
             forward, _, zero = scaled_products(direction, first)
             return lanczos(lambda x: -forward(x), first, self.iterations), zero

@@ -78,7 +78,7 @@ class LinearProgram:
         self._basis = _copy(self._model.getBasis())
 
     def __fingerprint__(self):
-        """What `fingerprint` hashes: the program, without the solver's memory."""
+        """The parts that `fingerprint` hashes: the program, without the solver's memory."""
         matrix = self._matrix.tocoo()
         return matrix.shape, matrix.coords, matrix.data, self._rows, self._bounds, self._units
 
@@ -195,6 +195,7 @@ def callback(function, shape, x, *data):
     """
 
     def call(x, *data):
+        """The host's side: x, and perhaps the data, have the batch's leading axes."""
         x, *data = (np.asarray(leaf) for leaf in (x, *data))
         lead = x.ndim - 1
         if all(leaf.shape[:lead] == (1,) * lead for leaf in data):

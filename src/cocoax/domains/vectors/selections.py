@@ -154,7 +154,7 @@ class Permutahedron(AbstractDomain):
         return jnp.all(excess <= slack) & (excess[-1] >= -slack)
 
     def project(self, x):
-        """By isotonic regression of the sorted entries (Lim, Wright, 2016), which takes an n by n array."""
+        """The nearest point, by isotonic regression of the sorted entries (Lim, Wright, 2016) in an n by n array."""
         values = self.values.astype(x.dtype)
         order = jnp.argsort(-x)
         # only differences matter, and none beyond the widest of the values: large entries do not swallow them

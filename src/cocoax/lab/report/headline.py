@@ -76,7 +76,10 @@ def _winners(held: Sequence[Ranking]) -> str:
 
 
 def _clearly(won: Sequence[Ranking], count: int) -> str:
-    """The end of that sentence: on how many of the `won` problems the winner is clearly ahead; `count` is of all."""
+    """The end of the headline's first sentence: on how many of the problems that it won the winner is clearly ahead.
+
+    `won` are the rankings of these problems, and `count` is the number of all problems.
+    """
     clear = sum(ranking.is_clear for ranking in won)
     if count == 1:
         return ", clearly ahead of the second" if clear else ", but not clearly ahead of the second"

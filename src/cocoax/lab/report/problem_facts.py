@@ -34,7 +34,7 @@ def _function(make: Any) -> Any:
 
 
 def _first_line(function: Any) -> str:
-    """Of the function's own docstring, without its full stop; a formula would not be readable here."""
+    """The first line of the function's docstring, without its full stop; empty if it has a formula."""
     text = (inspect.getdoc(function) or "").split("\n")[0] if inspect.isroutine(function) else ""
     return "" if "$" in text else text.strip().rstrip(".")
 

@@ -146,7 +146,7 @@ def _final(data: ReportData, marked):
 
 
 def _differences(best, data: ReportData):
-    """By learner: its mean difference from `best` in each figure, with half of the interval.
+    """For each learner: its mean difference from `best` in each figure, with half of the interval.
 
     `verdict` says whether the difference of the scores is clear.
     """

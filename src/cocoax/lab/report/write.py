@@ -109,7 +109,7 @@ def write_report(
 
 
 def table_for_papers(study: "Study", horizon: int | str | None = None) -> str:
-    """What `Study.latex` returns."""
+    """The tables in LaTeX that `Study.latex` returns."""
     return latex(_data(study, {})[1], horizon)
 
 

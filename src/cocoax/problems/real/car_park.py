@@ -94,9 +94,10 @@ def _plans(tables) -> dict[str, np.ndarray]:
 
 
 def _plans_of_car(arrival, departure, energy, grid) -> dict[str, Any]:
-    """The same for one car; `grid` has the hourly emissions and forecasts.
+    """For one car and each plan: what is missed, its carbon, and its forecast carbon.
 
-    Hours are counted from the start of the hour in which the car arrives.
+    `grid` has the hourly emissions and forecasts. Hours are counted from the start of the hour in which the car
+    arrives.
     """
     first = int(arrival)
     hours = np.arange(min(_LONGEST, int(departure) - first + 1))

@@ -22,7 +22,7 @@ def improved(matrix, first, count):
 
 @functools.cache
 def _by_products(count):
-    """The function (matrix, first) -> (u, v, is zero) that makes `count` steps with matrix products."""
+    """The function (matrix, first) -> (u, v, is zero) that makes `count` Golub-Kahan steps with matrix products."""
 
     def steps(matrix, first):
         forward, backward, zero = scaled_products(matrix, first)
@@ -33,7 +33,10 @@ def _by_products(count):
 
 @functools.cache
 def _at_once(count):
-    """The same function for large matrices, with one pass over memory per step."""
+    """The function (matrix, first) -> (u, v, is zero) that makes `count` Golub-Kahan steps on a large matrix.
+
+    On a GPU each step is one pass over memory.
+    """
 
     def steps(matrix, first):
         return golub_kahan_at_once(functools.partial(large.both, matrix), first, count)
@@ -43,7 +46,10 @@ def _at_once(count):
 
 @functools.cache
 def _in_registers(count):
-    """The same function for small matrices, which stay in registers."""
+    """The function (matrix, first) -> (u, v, is zero) that makes `count` Golub-Kahan steps on a small matrix.
+
+    On a GPU the matrix stays in registers.
+    """
 
     def steps(matrix, first):
         return small.golub_kahan(matrix, first, steps=count)

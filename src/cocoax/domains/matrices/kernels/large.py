@@ -86,7 +86,11 @@ def both(matrix: Float[Array, "m n"], x: Float[Array, " n"], largest=None, *, in
 
 
 def _both_kernel(matrix, x, images, means, tops, *, width):
-    """Kernel of `both`: writes the products with x, and for each program a weighted mean of its rows."""
+    """Kernel of `both`, run by many programs, each on some rows C_i of the matrix.
+
+    A program writes the products <C_i, x> to `images`, the mean of its rows weighted by these products to `means`, and
+    the largest product, by which these weights are divided, to `tops`.
+    """
     m, n = matrix.shape
     here, start, stop = _own_rows(0, m)
     parts = [_Part(first, width, n) for first in range(0, n, width)]
@@ -122,7 +126,7 @@ def products(one, other, lefts, rights, *, interpret=False):
 
 
 def _products_kernel(one, other, lefts, rights, out):
-    """Kernel of `products`: writes the sums over this program's rows and columns."""
+    """Kernel of `products`, run by many programs: writes the sums over its own rows and columns to `out`."""
     from jax.experimental import pallas as pl
 
     (m, n), k, column = one.shape, len(lefts), pl.program_id(0)
@@ -152,7 +156,7 @@ def sums(one, other, vertices, weights, *, interpret=False):
 
 
 def _sums_kernel(one, other, lefts, rights, weights, *outs):
-    """Kernel of `sums`: writes this program's rows and columns of every sum."""
+    """Kernel of `sums`, run by many programs: writes its own rows and columns of every sum to `outs`."""
     from jax.experimental import pallas as pl
 
     (m, n), k = one.shape, len(lefts)

@@ -21,7 +21,10 @@ def pays(matrix, steps: int) -> bool:
 
 @functools.partial(jax.jit, static_argnames=("steps", "interpret"))
 def golub_kahan(matrix, first, *, steps, interpret=False):
-    """The same as `krylov.golub_kahan` with `scaled_products`."""
+    """(u, v, whether the matrix is 0): unit vectors after `steps` Golub-Kahan steps from v = `first`.
+
+    One program has the whole matrix. The same as `krylov.golub_kahan` with `scaled_products`, but much faster.
+    """
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
@@ -82,7 +85,7 @@ def _sum(weights, vectors):
 
 
 def _new_direction(x, basis):
-    """The same as `krylov._new_direction`."""
+    """The unit vector of x's part orthogonal to the basis; 0 if only rounding error is left (as in `krylov`)."""
     rest = x
     for _ in range(2):
         rest = rest - _sum([jnp.sum(vector * rest) for vector in basis], basis)
@@ -91,7 +94,9 @@ def _new_direction(x, basis):
 
 
 def _perron(matrix):
-    """The same as `krylov._perron`, for a matrix as lists of numbers."""
+    """A multiple of the top eigenvector of a nonnegative definite matrix, given as lists of numbers, by repeated
+    squaring.
+    """
     some = range(len(matrix))
 
     def square(_, rows):
