@@ -12,8 +12,7 @@ from jax.tree_util import keystr, tree_leaves_with_path
 from ..core import check, tree
 from ..core.compiling import quick_jit
 from ..errors import DomainError, LearnerError, ProblemError
-from ..learners.base import Horizon, check_form, first_decision
-from .movement import own
+from ..learners.base import Horizon, check_form, first_decision, own
 
 
 class Progress(eqx.Module):

@@ -1,7 +1,7 @@
 """What a learner is, and what all of them share."""
 
 import abc
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -82,14 +82,6 @@ def planned(horizon, who) -> Horizon:
     return horizon if isinstance(horizon, Horizon) else Horizon(horizon)
 
 
-class Spending(NamedTuple):
-    """Where budgets stand, in float64, one entry for each budget."""
-
-    budget: np.ndarray
-    planned: np.ndarray  # what may be spent by the end of the next round
-    spent: np.ndarray
-
-
 class AbstractLearner(eqx.Module):
     """Takes decisions. Its state holds the next decision, unless that needs a request.
 
@@ -152,28 +144,6 @@ class AbstractLearner(eqx.Module):
         return type(self).__name__
 
     @property
-    def reserves(self) -> bool:
-        """Whether `reserve` does something."""
-        return False
-
-    def reserve(self, problem: Problem, state: Any, request: Round, decision: Point) -> Any:
-        """The state while this decision waits for its round: what it may come to is set aside."""
-        return state
-
-    @property
-    def budgets(self) -> int:
-        """How many budgets `with_budget` sets, and `spending` reports."""
-        return 0
-
-    def with_budget(self, state: Any, near: Array, beyond: Array) -> Any:
-        """The state with other budgets, near + beyond, from the next decision on."""
-        return state
-
-    def spending(self, state: Any) -> "Spending | None":
-        """Where the budgets of a state stand, or of many along leading axes; None without budgets."""
-        return None
-
-    @property
     def factored(self) -> bool:
         """Whether decisions may be factored matrices: the learner has vector arithmetic for them, and no other."""
         return False
@@ -189,6 +159,29 @@ class AbstractLearner(eqx.Module):
     def rounds_left(self, state: Any) -> Int[Array, ""] | None:
         """How many rounds the plan still has; None for learners that need no horizon."""
         return None
+
+
+class AbstractRecorder(AbstractLearner):
+    """Takes the decisions of `learner` and records more: `state.learner` is that learner's own state."""
+
+    learner: eqx.AbstractVar[AbstractLearner]
+
+    def check(self, problem):
+        self.learner.check(problem)
+
+    def decision(self, state):
+        return self.learner.decision(state.learner)
+
+    def decide(self, problem, state, request):
+        return self.learner.decide(problem, state.learner, request)
+
+    def rounds_left(self, state):
+        return self.learner.rounds_left(state.learner)
+
+
+def own(learner: AbstractLearner) -> AbstractLearner:
+    """The learner that takes the decisions, without the recorders around it."""
+    return own(learner.learner) if isinstance(learner, AbstractRecorder) else learner
 
 
 def check_form(problem: Problem, learner: AbstractLearner) -> None:

@@ -16,7 +16,8 @@ from ..core.tree import ratio
 from ..domains.base import Point
 from ..errors import LearnerError, ProblemError
 from ..problem.functions import function_of
-from .base import AbstractLearner, Spending, as_point, point_played
+from .base import AbstractLearner, as_point, point_played
+from .budgets import AbstractBudgetedLearner, Spending
 from .capped import amounts, contains, entries
 
 
@@ -30,7 +31,7 @@ class _State(eqx.Module):
     rounds: Int[Array, ""]  # played or waiting
 
 
-class Budgeted(AbstractLearner):
+class Budgeted(AbstractBudgetedLearner):
     r"""Any learner that answers requests, within budgets that are never exceeded.
 
     An answer x is played if $S + s(x) \le b_i$ for every budget $b_i$, where S is what was spent so far and what waits
@@ -105,10 +106,6 @@ class Budgeted(AbstractLearner):
     def integral(self):
         return self.learner.integral
 
-    @property
-    def reserves(self):
-        return True
-
     def check(self, problem):
         if not problem.has_requests:
             raise LearnerError("Budgeted must see what an answer may spend before it is played; give Problem(request=)")
@@ -159,7 +156,7 @@ class Budgeted(AbstractLearner):
         fits = self._excess(state, self._most(mixed, request, state)) <= 0
         return tree.where(fits.all(), mixed, state.safe)
 
-    def reserve(self, problem, state, request, decision):
+    def reserve(self, state, request, decision):
         most = jnp.maximum(self._most(decision, request, state), 0)
         return self._charged(state, state.learner, most)
 

@@ -11,7 +11,7 @@ from ..errors import LearnerError
 from ..problem.minorants import Minorants
 from ..problem.policy_sums import PolicySums
 from ..problem.problem import Problem
-from .base import AbstractLearner, as_point, first_decision
+from .base import AbstractLearner, AbstractRecorder, as_point, first_decision
 
 
 class CertifiedState(eqx.Module):
@@ -29,7 +29,7 @@ class CertifiedState(eqx.Module):
         return self.minorants.good_regret_bound(problem.domain)
 
 
-class Certified(AbstractLearner):
+class Certified(AbstractRecorder):
     r"""Any learner, which also keeps tangents of its losses and constraints: they bound its regret at any time.
 
     Decisions are those of `learner`. It is what `play(..., certify=True)` and `Session(..., certify=True)` play;
@@ -58,38 +58,11 @@ class Certified(AbstractLearner):
         needed = "Certified needs one of cocoax.learners"
         self.learner = check.instance(learner, AbstractLearner, LearnerError, needed)
 
-    def check(self, problem):
-        self.learner.check(problem)
-
     def init(self, problem, *, key, horizon=None, start=None):
         state = self.learner.init(problem, key=key, horizon=horizon, start=start)
         first = first_decision(problem, start)
         policy = PolicySums.none(problem, first) if _has_policies(problem) else None
         return CertifiedState(state, Minorants.none(problem, first), policy)
-
-    def decision(self, state):
-        return self.learner.decision(state.learner)
-
-    def decide(self, problem, state, request):
-        return self.learner.decide(problem, state.learner, request)
-
-    @property
-    def reserves(self):
-        return self.learner.reserves
-
-    def reserve(self, problem, state, request, decision):
-        reserved = self.learner.reserve(problem, state.learner, request, decision)
-        return CertifiedState(reserved, state.minorants, state.policy)
-
-    @property
-    def budgets(self):
-        return self.learner.budgets
-
-    def with_budget(self, state, near, beyond):
-        return CertifiedState(self.learner.with_budget(state.learner, near, beyond), state.minorants, state.policy)
-
-    def spending(self, state):
-        return self.learner.spending(state.learner)
 
     def observe(self, problem, state, round, *, played=None):
         like = state.minorants.like
@@ -98,9 +71,6 @@ class Certified(AbstractLearner):
         minorants = state.minorants.with_round(problem, point, round, outcome)
         policy = None if state.policy is None else state.policy.with_round(problem, point, round, outcome.multiplier)
         return CertifiedState(learner, minorants, policy), outcome
-
-    def rounds_left(self, state):
-        return self.learner.rounds_left(state.learner)
 
 
 def _has_policies(problem: Problem) -> bool:

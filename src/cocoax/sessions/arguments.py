@@ -13,6 +13,7 @@ from ..domains.base import AbstractDomain, Point
 from ..errors import DomainError, ProblemError, SessionError, SessionWarning
 from ..games.state import begin, checked_start, checked_state
 from ..learners.base import Horizon
+from ..learners.budgets import budgeted
 from ..problem.rounds import as_rounds, number_of_rounds
 from . import packing
 from .schema import RoundSchema
@@ -49,7 +50,7 @@ def late_settings_of(problem, learner, horizon, pending, copies, expires, most: 
     """As `late_settings`, checked against what the learner and the problem can do."""
     if problem.has_movement and pending:
         raise SessionError("late rounds have no order, so no movement is known; leave out pending=, or previous")
-    return late_settings(horizon, pending, one_copy(copies, pending) if learner.reserves else copies, expires, most)
+    return late_settings(horizon, pending, one_copy(copies, pending) if budgeted(learner) else copies, expires, most)
 
 
 def one_copy(copies, pending) -> int | None:

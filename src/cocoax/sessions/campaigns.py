@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..errors import SessionError
+from ..learners.budgets import budget_count
 from . import blame, outcomes, packing, slots
 from .arguments import LONGEST_NAME
 from .before_slots import columns_now, columns_then
@@ -42,6 +43,7 @@ class Campaigns:
     def __init__(self, problem, learner, key, horizon, start, example, *, pending=0, copies=1, expires=None):
         self.problem, self.learner, self.constraints, self.key = problem, learner, problem.constraints, key
         self.pending, self.copies, self.expires = pending, copies, expires
+        self.budgets = budget_count(learner)
         self.programs = Programs(problem, learner, example, horizon, start, copies)
         self.rows: dict[str, int] = {}
         self._free: list[int] = []  # rows of campaigns that ended, the last one first
@@ -102,7 +104,7 @@ class Campaigns:
         return len(self.rows) + len(self._free)
 
     def begin(self, event: Event):
-        names, rows, *budgets = names_and_rows(event, self.learner.budgets)
+        names, rows, *budgets = names_and_rows(event, self.budgets)
         used = set(self._free)
         expected = iter(range(self.capacity_used, MOST_ROWS))
         if any(name in self.rows for name in names) or any(row not in used and row != next(expected) for row in rows):
@@ -183,8 +185,8 @@ class Campaigns:
 
     def _like(self, schema: RoundSchema | None, kind: str) -> Any:
         """What an event has of each campaign beside its row and ticket."""
-        if kind == CHANGED and self.learner.budgets:
-            return np.zeros(self.learner.budgets)
+        if kind == CHANGED and self.budgets:
+            return np.zeros(self.budgets)
         asks = self.problem.has_requests
         if self.most_waiting and (kind == SKIPPED or (kind == DECIDED and not asks)):
             return None
@@ -223,8 +225,8 @@ class Campaigns:
         """The largest size of one field of an event, in bytes."""
         sizes = [0 if one is None else one.size for one in (schema, self.request_schema)]
         outcome = 8 * (outcomes.width(self.constraints) + self.programs.decisions.size) + 6 * LONGEST_NAME
-        widest = max(*sizes, outcome, 8 * self.learner.budgets)
-        began = LONGEST_EVENT + MOST * self.learner.budgets * LONGEST_NUMBER
+        widest = max(*sizes, outcome, 8 * self.budgets)
+        began = LONGEST_EVENT + MOST * self.budgets * LONGEST_NUMBER
         return max(MOST * (4 + slots.LONGEST_TICKET + widest) + LONGEST_REMARKS, began)
 
     longest_notes = 1 << 12

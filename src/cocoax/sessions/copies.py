@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import SessionError
 from ..learners.base import Outcome
+from ..learners.budgets import budgeted
 from . import blame, outcomes, packing
 from .outcomes import LONGEST_REMARKS, Remarks
 from .schema import RoundSchema
@@ -43,7 +44,7 @@ class LearnerCopies:
         self._structure = jax.tree.structure(states[0])
         self._step = compiled_step(structure, self._structure)
         self._decide = compiled_decision(structure, self._structure)
-        self._reserve = compiled_reservation(structure, self._structure) if learner.reserves else None
+        self._reserve = compiled_reservation(structure, self._structure) if budgeted(learner) else None
         self.request_schema: RoundSchema | None = None  # fixed by the first request
         self.states = [[jnp.asarray(leaf) for leaf in jax.tree.leaves(state)] for state in states]
         self.decisions = [jax.tree.map(jnp.asarray, learner.decision(state)) for state in states]

@@ -128,7 +128,7 @@ class Fleet(FleetViews):
         with self._guard.alone(self):
             names, campaigns = checked_names(names), self._campaigns
             self._durable.check_usable()
-            table = None if budgets is None else checked_budgets(budgets, len(names), campaigns.learner.budgets)
+            table = None if budgets is None else checked_budgets(budgets, len(names), campaigns.budgets)
             places = {True: [], False: []}
             for place, name in enumerate(names):
                 places[name in campaigns.rows].append(place)
@@ -147,7 +147,7 @@ class Fleet(FleetViews):
             names, campaigns = checked_names(names), self._campaigns
             self._durable.check_usable()
             turn = Turn(campaigns, campaigns.rows_of(names))
-            turn.change(np.arange(len(names)), checked_budgets(budgets, len(names), campaigns.learner.budgets))
+            turn.change(np.arange(len(names)), checked_budgets(budgets, len(names), campaigns.budgets))
             self._commit(campaigns, turn)
 
     def decide(self, names: Iterable[str], requests: Round = None, *, tickets: Any = None) -> Point:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ConflictError, LearnerError, SessionError
+from ..learners.budgets import spending
 from ..learners.capped import amounts
 from . import packing
 from .campaigns import Campaigns
@@ -38,23 +39,23 @@ def check_same_budgets(campaigns: Campaigns, names: list[str], budgets: np.ndarr
     rows = np.array([campaigns.rows[name] for name in names])
     states, learner = campaigns.programs.states, campaigns.learner
     words = campaigns.programs.set_budgets(Picked(campaigns.columns["words"][:, 0], rows), budgets)
-    as_kept = learner.spending(states.columns(words[:, : states.size])).budget  # rounded as theirs are
-    if (differs := (learner.spending(campaigns.states(rows)).budget != as_kept).any(1)).any():
+    as_kept = spending(learner, states.columns(words[:, : states.size])).budget  # rounded as theirs are
+    if (differs := (spending(learner, campaigns.states(rows)).budget != as_kept).any(1)).any():
         name = names[int(np.argmax(differs))]
         raise ConflictError(f"{name!r} has begun with other budgets; give change(names, budgets=...)")
 
 
 def standing_of(campaigns: Campaigns, rows: np.ndarray) -> dict[str, np.ndarray]:
     """budget, planned, spent and reserved of these campaigns, a row each; nothing without budgets."""
-    if not campaigns.learner.budgets:
+    if not campaigns.budgets:
         return {}
     parts = [_standing(campaigns, rows[at : at + _PART]) for at in range(0, len(rows), _PART)]
-    names, none = ("budget", "planned", "spent", "reserved"), np.zeros((0, campaigns.learner.budgets))
+    names, none = ("budget", "planned", "spent", "reserved"), np.zeros((0, campaigns.budgets))
     return {name: np.concatenate([none, *(part[place] for part in parts)]) for place, name in enumerate(names)}
 
 
 def _standing(campaigns: Campaigns, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     states, learner = campaigns.programs.states, campaigns.learner
     waiting = Turn(campaigns, rows).reserved()[:, : states.size]
-    now, then = learner.spending(campaigns.states(rows)), learner.spending(states.columns(waiting))
+    now, then = spending(learner, campaigns.states(rows)), spending(learner, states.columns(waiting))
     return *now, then.spent - now.spent

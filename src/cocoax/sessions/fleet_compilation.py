@@ -29,13 +29,13 @@ def _compile(campaigns: Campaigns, like: Any):
 
 def _steps(campaigns: Campaigns, count: int, like: Any):
     """For so many campaigns. Rows of a few hundred have other programs than rows of a few."""
-    programs, problem, learner = campaigns.programs, campaigns.problem, campaigns.learner
+    programs, problem = campaigns.programs, campaigns.problem
     rows = Picked(_first(campaigns, count)[:, 0], np.arange(count))
     rounds = _repeated(like, (count,))
     if problem.has_requests:
         requests = problem.request_of(rounds)
         decisions = programs.decisions.columns(programs.decide(rows, requests))
-        if learner.reserves:
+        if campaigns.budgets:
             slots = count, campaigns.most_waiting
             first = jax.tree.map(lambda leaf: leaf[0], (requests, decisions))
             programs.reserve(rows, requests, decisions)
@@ -46,8 +46,8 @@ def _steps(campaigns: Campaigns, count: int, like: Any):
         if campaigns.pending > campaigns.copies:  # a copy may learn between a decision and its round
             decisions = programs.decisions.columns(rows.copy()[:, programs.states.size :])
             programs.observe(rows, rounds, decisions)
-    if learner.budgets:
-        programs.set_budgets(rows, np.ones((count, learner.budgets)))
+    if campaigns.budgets:
+        programs.set_budgets(rows, np.ones((count, campaigns.budgets)))
 
 
 def _first(campaigns: Campaigns, count: int) -> np.ndarray:

@@ -29,7 +29,7 @@ def past_of(
     numbers, remarks, data = [], [], []
     for event in events:
         if event.kind in (BEGAN, ENDED):
-            row, began = _row_after(event, name, row, campaigns.learner.budgets)
+            row, began = _row_after(event, name, row, campaigns.budgets)
             numbers, remarks, data = ([], [], []) if began else (numbers, remarks, data)
         elif event.kind == OBSERVED and row is not None and schema is not None:
             rows, _, rest = rows_and_data(event.round or b"", schema.size, bool(campaigns.pending))

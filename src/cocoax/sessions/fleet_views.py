@@ -105,7 +105,7 @@ class FleetViews(Stored):
         """Where the budgets of these campaigns stand, a row each: `budget`, `planned` (what may be spent by the end of
         the next round), `spent`, and `reserved` by decisions that wait for their rounds. Of `learners.Budgeted`."""
         with self._guard.alone(self):
-            if not self._campaigns.learner.budgets:
+            if not self._campaigns.budgets:
                 raise SessionError("budgets are those of learners.Budgeted; this learner has none")
             return standing_of(self._campaigns, self._campaigns.rows_of(checked_names(names)))
 

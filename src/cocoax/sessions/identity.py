@@ -7,8 +7,7 @@ import jax
 
 from ..core.fingerprint import fingerprint
 from ..errors import LabError, SessionError
-from ..games.movement import own
-from ..learners.base import AbstractLearner
+from ..learners.base import AbstractLearner, own
 from ..problem.functions import WithPrevious
 from ..problem.problem import Problem
 from . import packing

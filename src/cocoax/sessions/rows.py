@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import DomainError
 from ..games.loop import play_rounds
 from ..games.state import begin
+from ..learners.budgets import updated
 from .layout import Layout, words_of
 from .step import compiled_decision, compiled_reservation, compiled_step
 
@@ -176,7 +177,11 @@ def _budgets_of(structure, states: Layout):
         def row(t):
             learner = jax.tree.unflatten(structure, constants)[1]
             state = jax.tree.unflatten(states.structure, states.unpack(rows[t]))
-            return _row_of(structure, states, constants, learner.with_budget(state, near[t], beyond[t]))
+
+            def with_budget(keeper, state):
+                return keeper.with_budget(state, near[t], beyond[t])
+
+            return _row_of(structure, states, constants, updated(learner, state, with_budget))
 
         return _loop(row, count, len(rows))
 

@@ -5,7 +5,7 @@ import operator
 
 from ..comparators.certificate import Certificate, certificate, policy_certificate
 from ..errors import SessionError
-from ..games.movement import own
+from ..learners.base import own
 from ..learners.certified import Certified
 from .copies import LearnerCopies
 

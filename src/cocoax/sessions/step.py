@@ -14,6 +14,7 @@ from ..core import tree
 from ..core.compiling import own_program
 from ..errors import LearnerError
 from ..games.loop import decide, play_round
+from ..learners.budgets import updated
 from .outcomes import packed
 
 
@@ -56,8 +57,9 @@ def compiled_reservation(structure, of_state):
     @jax.jit
     @own_program()
     def reserve(constants, leaves, request, decision):
-        problem, learner = jax.tree.unflatten(structure, constants)
-        reserved = learner.reserve(problem, jax.tree.unflatten(of_state, leaves), request, decision)
+        _, learner = jax.tree.unflatten(structure, constants)
+        state = jax.tree.unflatten(of_state, leaves)
+        reserved = updated(learner, state, lambda keeper, state: keeper.reserve(state, request, decision))
         return _as_before(reserved, of_state, leaves)
 
     return reserve

@@ -78,7 +78,7 @@ class Turn:
         """The states while all their tickets wait. Learners that reserve have one copy."""
         words = self.words(at, slots.idle_copy(self.columns, at))
         order, counts = slots.oldest_first(self.columns, at)
-        if not self._campaigns.learner.reserves or not counts.any():
+        if not self._campaigns.budgets or not counts.any():
             return words
         requests, answers = self.requests(at, order), self.columns["answer"][at[:, None], order]
         flat = self._programs.decisions.columns(answers.reshape(order.size, -1))
@@ -142,12 +142,12 @@ class Turn:
     def skip(self, at: np.ndarray, tickets: np.ndarray | None):
         """Give up tickets, or open requests, that wait."""
         self._give_up(at, slots.find(self.columns, at, tickets))
-        mark = checksum(self.words(at).copy().tobytes()) if self._campaigns.learner.reserves else None
+        mark = checksum(self.words(at).copy().tobytes()) if self._campaigns.budgets else None
         self._add(SKIPPED, at, tickets, None, mark=mark)
 
     def _give_up(self, at, slot):
         """What they reserved stays reserved: they may have been played all the same."""
-        if self._campaigns.learner.reserves:
+        if self._campaigns.budgets:
             words = self._programs.reserve(self.words(at), self.requests(at, slot), self.answers(at, slot))
             self._store(at, 0, words)
         slots.drop(self.columns, at, slot, np.nan)
