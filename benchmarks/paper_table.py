@@ -21,7 +21,7 @@ NO_DUAL = cx.dual.RegularizedAscent(theta=0.0, mu=0.0)  # its multiplier stays 0
 LEARNERS = {
     "Auto": (cx.learners.Auto(), 0.043, None),
     "always play 0": (cx.learners.Stay(), 0.56, 1.00),
-    "projected primal-dual OGD, fixed steps (`PDOGD`)": (cx.learners.PDOGD(), None, None),
+    "projected primal-dual OGD, fixed steps (`PDOGD`)": (cx.baselines.PDOGD(), None, None),
     "projected primal-dual OGD, adaptive (`AdaptivePDOGD`)": (cx.learners.AdaptivePDOGD(), 0.30, 0.81),
     "projected drift-plus-penalty (`DPP`)": (cx.learners.DPP(), 0.32, 0.84),
     "Algorithm 1 + SFTPL": (cx.learners.Blocks(cx.primal.SFTPL()), 16, 0.52),

@@ -7,7 +7,7 @@ import re
 import griffe
 
 from cocoax.core.facts import DomainFacts, Facts, ProblemFacts
-from cocoax.learners.citations import entries
+from cocoax.lab.citations import entries
 from docsite.pages import plain
 
 HEADINGS = {

@@ -13,6 +13,7 @@ INTRODUCED = {
     "": "The names that `import cocoax as cx` gives: problems, games, comparators and sessions.",
     "domains": "Sets of decisions, each with its linear minimisation oracle (LMO). [A table of all](../domains.md).",
     "learners": "What `cx.play` plays. [Which one?](../which_learner.md)",
+    "baselines": "Published methods to compare with. `cx.play` plays them as it plays learners.",
     "primal": "How a decision moves: the primal half of `cx.learners.PrimalDual` and `cx.learners.Blocks`.",
     "dual": "How much a constraint weighs: the dual half of `cx.learners.PrimalDual`.",
     "problems": "Ready problems with their rounds: functions of a key that return an `Instance`.",

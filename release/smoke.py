@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 EXTRAS = ["matplotlib", "highspy", "networkx", "optax", "distributed", "polars", "plotly", "typer", "fastapi", "pandas"]
-PACKAGES = ["", ".domains", ".dual", ".learners", ".primal", ".problems", ".testing", ".theory"]
+PACKAGES = ["", ".baselines", ".domains", ".dual", ".learners", ".primal", ".problems", ".testing", ".theory"]
 
 
 def main():
@@ -27,7 +27,8 @@ def main():
     for package in PACKAGES:
         module = importlib.import_module(f"cocoax{package}")
         names += len([getattr(module, name) for name in module.__all__])
-    assert len(cx.learners.citations.CITATIONS) > 20  # a file of the package
+    citations = importlib.import_module("cocoax.lab.citations")
+    assert len(citations.CITATIONS) > 20  # a file of the package
 
     problem = cx.Problem(
         cx.domains.ProbabilitySimplex(3),

@@ -83,6 +83,7 @@ def test_list_has_everything():
         ("primals", cx.primal),
         ("duals", cx.dual),
         ("learners", cx.learners),
+        ("baselines", cx.baselines),
     ):
         assert {entry.name for entry in parts[kind]} == set(catalogue.offered(module))
         assert all(entry.summary and entry.cost and entry.guarantee for entry in parts[kind]), kind

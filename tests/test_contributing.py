@@ -14,7 +14,7 @@ CHECK = """
 import jax
 import cocoax
 from cocoax.lab import catalogue, guarantees
-from cocoax.learners.citations import CITATIONS
+from cocoax.lab.citations import CITATIONS
 
 jax.config.update("jax_enable_x64", True)
 entry = {entry.name: entry for entry in catalogue.catalogue()["primals"]}["Example"]

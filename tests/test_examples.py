@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax.learners.citations import CITATIONS
+from cocoax.lab.citations import CITATIONS
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.usefixtures("free_promotion")  # examples are written as users write

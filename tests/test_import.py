@@ -5,14 +5,13 @@ import inspect
 import pkgutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import cocoax as cx
 
-PACKAGES = [cx, cx.data, cx.domains, cx.dual, cx.learners, cx.primal, cx.problems, cx.problems.real, cx.testing]
-PACKAGES += [cx.theory]
+PACKAGES = [cx, cx.baselines, cx.data, cx.domains, cx.dual, cx.learners, cx.primal, cx.problems, cx.problems.real]
+PACKAGES += [cx.testing, cx.theory]
 EXTRAS = [
     "clarabel",
     "cvxpy",
@@ -98,14 +97,3 @@ def test_the_lab_is_there_but_not_listed():
     """What it needs may not be installed, and `help(cocoax)` asks for all that is listed."""
     loaded = loaded_by("import cocoax; assert 'lab' not in dir(cocoax); cocoax.lab.Study")
     assert "cocoax.lab.study" in loaded
-
-
-def test_every_public_name_of_the_first_version_still_imports():
-    missing = []
-    for name in (Path(__file__).parent / "public_names_0_1_0.txt").read_text().split():
-        package, _, attribute = name.rpartition(".")
-        try:
-            getattr(importlib.import_module(package), attribute)
-        except (ImportError, AttributeError):
-            missing.append(name)
-    assert not missing

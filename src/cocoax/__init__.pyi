@@ -1,3 +1,4 @@
+from . import baselines as baselines
 from . import data as data
 from . import domains as domains
 from . import dual as dual

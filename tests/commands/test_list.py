@@ -9,7 +9,7 @@ from cli_tools import refused, run
 
 import cocoax as cx
 from cocoax.lab import catalogue, plain_math
-from cocoax.learners.citations import CITATIONS, OWN
+from cocoax.lab.citations import CITATIONS, OWN
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ def test_version():
     assert answer.status == 0 and answer.out == f"cocoax {cx.__version__}\n"
 
 
-@pytest.mark.parametrize("kind", ["domain", "primal", "dual", "learner", "problem"])
+@pytest.mark.parametrize("kind", ["domain", "primal", "dual", "learner", "baseline", "problem"])
 def test_a_kind_is_named_in_the_singular_or_the_plural(kind):
     one, many = run("list", kind), run("list", f"{kind}s")
     assert one.status == 0 and one.out == many.out != ""

@@ -11,7 +11,7 @@ import pytest
 import cocoax as cx
 from cocoax.core.facts import DomainFacts, Facts, ProblemFacts, offered, with_facts
 from cocoax.lab import catalogue, guarantees
-from cocoax.learners.citations import CITATIONS, entries
+from cocoax.lab.citations import CITATIONS, entries
 
 DOCS = Path(__file__).parents[2] / "docs"
 HELPERS = {"FromLMO", "Instance"}  # made by a part,
@@ -22,9 +22,11 @@ KINDS = {
     cx.primal: (cx.primal.AbstractPrimal, Facts),
     cx.dual: (cx.dual.AbstractDual, Facts),
     cx.learners: (cx.learners.AbstractLearner, Facts),
+    cx.baselines: (cx.learners.AbstractLearner, Facts),
     cx.problems: ((), ProblemFacts),
 }
-ALGORITHMS = {name: part for package in (cx.primal, cx.dual, cx.learners) for name, part in offered(package).items()}
+PACKAGES = cx.primal, cx.dual, cx.learners, cx.baselines
+ALGORITHMS = {name: part for package in PACKAGES for name, part in offered(package).items()}
 PRIMALS = {name: variant for part in offered(cx.primal).values() for name, variant in part.variants().items()}
 SIZES = {"diameter": 2.0, "lipschitz": 3.0, "smoothness": 1.0, "constraint_bound": 1.5, "dimension": 4}
 
@@ -134,7 +136,7 @@ def test_the_table_of_the_docs_states_the_rates_of_the_classes():
     assert len(checked) >= 9
     for name, exponents in checked.items():
         learner, primal = re.match(r"`(\w+)\((\w+)?", name).groups()
-        facts = getattr(cx.learners, learner).facts
+        facts = ALGORITHMS[learner].facts
         rates = (
             cx.theory.rates(getattr(cx.primal, primal).alpha)[:2]
             if learner == "Blocks"
@@ -143,7 +145,7 @@ def test_the_table_of_the_docs_states_the_rates_of_the_classes():
         assert tuple(map(Fraction, exponents)) == rates, name
 
 
-@pytest.mark.parametrize("kind", ["learners", "primals", "duals"])
+@pytest.mark.parametrize("kind", ["learners", "baselines", "primals", "duals"])
 def test_the_docs_have_the_table_of_the_catalogue(kind):
     page = (DOCS / "which_learner.md").read_text()
     assert catalogue.markdown(kind) in page, f"docs/which_learner.md: paste catalogue.markdown({kind!r})"

@@ -7,7 +7,7 @@ import pytest
 from slow_tools import slow_but
 
 import cocoax as cx
-from cocoax import learners, primal, problems
+from cocoax import baselines, learners, primal, problems
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +61,12 @@ def test_multipliers_and_violations_are_those_of_float64():
     """Deterministic and without ties, so rounding errors are all that differ."""
     problem, rounds = cx.testing.problems.simplex(key=jax.random.key(0), rounds=50)
     rounds = jax.tree.map(np.asarray, rounds)
-    learner = learners.PDOGD(theta_scale=0.05)
+    learner = baselines.PDOGD(theta_scale=0.05)
     single = cx.play(problem, learner, rounds, key=jax.random.key(0))
     assert single.multiplier.dtype == single.loss.dtype == jnp.float32
     with jax.enable_x64(True):
         problem, _ = cx.testing.problems.simplex(key=jax.random.key(0), rounds=50)
-        rounds, learner = jax.tree.map(lambda leaf: leaf.astype(float), rounds), learners.PDOGD(theta_scale=0.05)
+        rounds, learner = jax.tree.map(lambda leaf: leaf.astype(float), rounds), baselines.PDOGD(theta_scale=0.05)
         double = cx.play(problem, learner, rounds, key=jax.random.key(0))
         multiplier, violation = np.asarray(double.multiplier), double.violation()
     assert multiplier.dtype == np.float64 and multiplier.max() > 0.1

@@ -7,7 +7,7 @@ import pytest
 from slow_tools import slow_but
 
 import cocoax as cx
-from cocoax import dual, learners, primal
+from cocoax import baselines, dual, learners, primal
 from cocoax.domains import ProbabilitySimplex, Product
 from cocoax.games.movement import as_played
 from cocoax.lab import Study
@@ -75,9 +75,9 @@ LEARNERS = {
     "DPP": learners.DPP(),
     "Blocks": learners.Blocks(primal.OCG()),
     "PDMFW": learners.PDMFW(),
-    "Yi": learners.Yi(),
-    "DPPMirror": learners.DPPMirror(),
-    "YuNeely": learners.YuNeely(),
+    "Yi": baselines.Yi(),
+    "DPPMirror": baselines.DPPMirror(),
+    "YuNeely": baselines.YuNeely(),
     "PrimalDual": learners.PrimalDual(primal.Tracked(), dual.RegularizedAscent(theta=1.0, mu=0.1)),
     "Capped": learners.Capped(learners.Auto(), safe=jnp.eye(ASSETS)[0], limit=2.0, bound=1.0),
     "Anytime": learners.Anytime(learners.PDOFW(), first=4),
@@ -163,7 +163,7 @@ def test_a_learner_that_knows_movement_moves_less():
 
 
 def test_a_proximal_step_has_values_and_gradients_of_one_function():
-    game = cx.play(problem(), learners.Yi(), COSTS, key=KEY)
+    game = cx.play(problem(), baselines.Yi(), COSTS, key=KEY)
     assert game.gradient_calls.max() == 2  # exact after one linearisation
 
 

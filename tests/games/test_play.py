@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax import Comparator, learners, primal
+from cocoax import Comparator, baselines, learners, primal
 from cocoax.core import tree
 from cocoax.problem.environment import Environment
 from cocoax.testing import problems
@@ -142,7 +142,7 @@ def test_bad_rounds_get_one_sentence(rounds, sentence):
         (lambda: learners.Blocks(primal.OCG(), beta=0.2), r"beta must lie in \[0, 0.16666"),
         (lambda: learners.PDMFW(beta=-0.1), r"beta must lie in \[0, 0.5\], got -0.1"),
         (lambda: learners.PDMFW(theta_scale=0.0), "theta_scale must be positive and finite, got 0.0"),
-        (lambda: learners.PDOGD(theta_scale=float("nan")), "theta_scale must be positive and finite, got nan"),
+        (lambda: baselines.PDOGD(theta_scale=float("nan")), "theta_scale must be positive and finite, got nan"),
         (lambda: primal.MFW("gauss"), "perturbation must be one of cube, centred, ball, got 'gauss'"),
         (lambda: cx.Horizon(5, 4), "at most its capacity"),
         (lambda: cx.Regularity(-1.0), "lipschitz must be one finite number >= 0, got -1.0"),

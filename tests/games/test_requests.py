@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax import learners, primal
+from cocoax import baselines, learners, primal
 from cocoax.domains import ProbabilitySimplex
 from cocoax.lab import Study
 from cocoax.learners import AbstractLearner, Outcome
@@ -208,7 +208,7 @@ def test_learners_that_mix_vertices_refuse_integral_decisions():
 @pytest.mark.parametrize("request_", [True, ("cost",)], ids=["whole", "named"])
 def test_auto_says_which_learner_answers_requests(request_):
     auto = learners.Auto()
-    guarded = learners.Guarded(auto, learners.PDOGD(), regret=0.5, violation=0.5)
+    guarded = learners.Guarded(auto, baselines.PDOGD(), regret=0.5, violation=0.5)
     for learner in (auto, learners.Certified(auto), guarded):
         with pytest.raises(
             cx.LearnerError, match=r"^Auto decides before .*; to answer requests, use learners\.AutoPrice\(\)$"

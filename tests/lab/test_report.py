@@ -36,9 +36,9 @@ WRITTEN = [
     cx.learners.LyapHard(),
     cx.learners.PDMFW(beta=0.25, perturbation="centred"),
     cx.learners.Auto(memory=50),
-    cx.learners.Anytime(cx.learners.Liakopoulos(window=3), first=8),
-    cx.learners.Castiglioni(0.25, cx.primal.Tracked(cx.primal.steps.Distance(weighted=False), atoms=4)),
-    cx.learners.FWCSOA(0.5, margin_scale=0.125),
+    cx.learners.Anytime(cx.baselines.Liakopoulos(window=3), first=8),
+    cx.baselines.Castiglioni(0.25, cx.primal.Tracked(cx.primal.steps.Distance(weighted=False), atoms=4)),
+    cx.baselines.FWCSOA(0.5, margin_scale=0.125),
     cx.learners.Blocks(cx.primal.FTPL("cube"), cx.dual.RegularizedAscent(0.5, 0.25)),
     cx.learners.PrimalDual(cx.primal.SFTPL(smooth=True), cx.dual.DriftPotential(0.5, 0.25, 2.0)),
     cx.learners.PrimalDual(cx.primal.OFW(0.5, 2.0), cx.dual.Hard(cx.dual.ExponentialPotential(0.25))),
@@ -60,7 +60,7 @@ def study(tmp_path_factory):
     learners = {
         "stay": cx.learners.Stay(),
         "DPP": cx.learners.DPP(),
-        "PDOGD, tuned": cx.learners.PDOGD(theta_scale=0.125),
+        "PDOGD, tuned": cx.baselines.PDOGD(theta_scale=0.125),
     }
     problems = {"pacing": pacing, "no constraint": unconstrained}
     return Study(problems, learners, HORIZONS, SEEDS, out=tmp_path_factory.mktemp("study")).run(quiet=True)
@@ -377,7 +377,7 @@ def test_changed_parameters_are_found_in_parts():
 
 @pytest.mark.parametrize("learner", WRITTEN)
 def test_learners_are_described_as_one_writes_them(learner):
-    modules = cx.learners, cx.primal, cx.primal.steps, perturbation, cx.dual
+    modules = cx.learners, cx.baselines, cx.primal, cx.primal.steps, perturbation, cx.dual
     again = eval(describe(learner), {name: each for part in modules for name, each in inspect.getmembers(part)})
     assert eqx.tree_equal(again, learner)
 

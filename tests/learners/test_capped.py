@@ -11,8 +11,9 @@ from jaxtyping import Array, Float
 from slow_tools import slow_but
 
 import cocoax as cx
+from cocoax.baselines import PDOGD
 from cocoax.domains import Box, ProbabilitySimplex
-from cocoax.learners import PDOGD, Anytime, Auto, Blocks, Capped, Stay
+from cocoax.learners import Anytime, Auto, Blocks, Capped, Stay
 
 KEY = jax.random.key(0)
 N, ROUNDS, GAMES = 4, 40, 100

@@ -12,7 +12,7 @@ import pytest
 from slow_tools import slow_but
 
 import cocoax as cx
-from cocoax import dual, learners, primal
+from cocoax import baselines, dual, learners, primal
 from cocoax.learners.pricing import AbstractPricing
 from cocoax.testing import check_dual, check_learner, check_primal, problems
 from cocoax.testing.learners import check_game
@@ -93,15 +93,16 @@ LEARNERS = {
     **{f"PrimalDual {name}": learners.PrimalDual(primal.OCG(), rule) for name, rule in DUALS.items()},
     **{
         name: learner
-        for name, learner in defaults(learners, learners.AbstractLearner).items()
+        for package in (learners, baselines)
+        for name, learner in defaults(package, learners.AbstractLearner).items()
         if name != "TrackedPI2" and not isinstance(learner, AbstractPricing)  # these need requests, and have own tests
     },
-    "Castiglioni": learners.Castiglioni(0.5),
-    "FWCSOA": learners.FWCSOA(0.5),
-    "Capped": learners.Capped(learners.PDOGD(), safe=[0.25, 0.25, 0.25, 0.25], limit=1.0, bound=3.0),
+    "Castiglioni": baselines.Castiglioni(0.5),
+    "FWCSOA": baselines.FWCSOA(0.5),
+    "Capped": learners.Capped(baselines.PDOGD(), safe=[0.25, 0.25, 0.25, 0.25], limit=1.0, bound=3.0),
     "Anytime": learners.Anytime(learners.PDOFW(), first=3, capacity=64),
-    "Certified": learners.Certified(learners.PDOGD()),
-    "Guarded": learners.Guarded(learners.PDOGD(), learners.LyapStoch(), factor=0.1),  # it switches
+    "Certified": learners.Certified(baselines.PDOGD()),
+    "Guarded": learners.Guarded(baselines.PDOGD(), learners.LyapStoch(), factor=0.1),  # it switches
 }
 VARIANTS = {
     **{f"Blocks {name}": learners.Blocks(method) for name, method in PERTURBED.items()},
@@ -203,6 +204,7 @@ def test_the_fast_run_checks_every_public_class_whole():
         (primal, primal.AbstractPrimal),
         (dual, dual.AbstractDual),
         (learners, learners.AbstractLearner),
+        (baselines, learners.AbstractLearner),
     ):
         assert set(classes(module, base).values()) <= checked
 
@@ -304,7 +306,7 @@ def test_named_constraints_and_given_gradients_play_the_same_game(name):
     [
         lambda **given: learners.Blocks(primal.OCG(), **given),
         lambda **given: learners.PDMFW(**given),
-        lambda beta, **given: learners.PDOGD(**given),
+        lambda beta, **given: baselines.PDOGD(**given),
     ],
     ids=["Blocks", "PDMFW", "PDOGD"],
 )

@@ -242,7 +242,7 @@ def test_pdogd_is_its_transcription(name, constraints):
         x = project(x - eta * weighted_gradient(x, r, multiplier))
         multiplier = np.maximum((1 - theta * mu) * multiplier + mu * values, 0)
         plays.append(x)
-    game = play(domain, cx.learners.PDOGD(theta_scale=theta_scale), rounds, constraints)
+    game = play(domain, cx.baselines.PDOGD(theta_scale=theta_scale), rounds, constraints)
     assert_same_game(game, plays, multipliers)
 
 

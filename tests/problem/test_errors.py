@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax import domains, dual, learners, primal
+from cocoax import baselines, domains, dual, learners, primal
 
 KEY = jax.random.key(0)
 SIMPLEX = domains.ProbabilitySimplex(3)
@@ -127,7 +127,7 @@ REFUSED = {
         lambda: go_on(half(learners.Blocks(primal.OSPF())).state),
         "state= does not belong to Blocks; give the state of a game that it played on this problem",
     ),
-    "DPP's state": (lambda: go_on(half(learners.DPP()).state, learners.PDOGD()), "state= does not belong to PDOGD"),
+    "DPP's state": (lambda: go_on(half(learners.DPP()).state, baselines.PDOGD()), "state= does not belong to PDOGD"),
     "Stay's state": (lambda: go_on(half(learners.Stay()).state), "state= does not belong to Blocks"),
     "a state for Stay": (lambda: go_on(half().state, learners.Stay()), "state= does not belong to Stay"),
     "a batch of states": (lambda: go_on(batch().state), "has shape (2, 3), but Blocks has (3,) there on this problem"),
@@ -329,7 +329,7 @@ REFUSED = {
     "beta 'a'": (lambda: learners.PDMFW(beta="a"), "beta must be a number, got 'a'"),
     "beta None": (lambda: learners.PDMFW(beta=None), "beta must be a number, got None"),
     "beta []": (lambda: learners.Blocks(primal.OCG(), beta=[0.1]), "beta must be one number, got [0.1]"),
-    "theta_scale 'a'": (lambda: learners.PDOGD(theta_scale="a"), "theta_scale must be a number, got 'a'"),
+    "theta_scale 'a'": (lambda: baselines.PDOGD(theta_scale="a"), "theta_scale must be a number, got 'a'"),
     "tol 'a'": (lambda: cx.hindsight(problem(), ROUNDS, tol="a"), "tol must be a number, got 'a'"),
     "tol None": (lambda: cx.hindsight(problem(), ROUNDS, tol=None), "tol must be a number, got None"),
     "n 2.5": (lambda: domains.ProbabilitySimplex(2.5), "n must be a whole number, got 2.5"),
@@ -382,7 +382,7 @@ REFUSED = {
             lambda each=learner: play(each, on=problem(domains.Box(jnp.ones(3), jnp.ones(3)))),
             "the domain is a single point, so there is nothing to decide",
         )
-        for learner in (BLOCKS, learners.PDMFW(), learners.PDOGD())
+        for learner in (BLOCKS, learners.PDMFW(), baselines.PDOGD())
     },
     "a simplex of one": (
         lambda: play(on=problem(domains.ProbabilitySimplex(1), lambda x, r: x[0], lambda x, r: x[0])),
@@ -402,7 +402,7 @@ def test_mistakes_get_one_sentence(name):
 
 PARTS = {
     f"{module.__name__.removeprefix('cocoax.')}.{name}": each
-    for module in (learners, primal, primal.steps, dual)
+    for module in (learners, baselines, primal, primal.steps, dual)
     for name, each in inspect.getmembers(module, inspect.isclass)
     if issubclass(each, eqx.Module) and not name.startswith(("_", "Abstract"))
     if name not in ("Cost", "Outcome", "RoundBounds", "Scale", "Weights")

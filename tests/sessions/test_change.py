@@ -42,7 +42,7 @@ def _problem(upper=1.0, loss=_loss, constraint=_constraint, size=4, scale=1.0, *
 
 
 def _open(path, problem, learner=None, horizon=100, **options):
-    learner = cx.learners.PDOGD() if learner is None else learner
+    learner = cx.baselines.PDOGD() if learner is None else learner
     return cx.Session(problem, learner, path, key=jax.random.key(0), horizon=horizon, **options)
 
 
@@ -243,7 +243,7 @@ import jax.numpy as jnp
 import cocoax as cx
 def _value(x, r): return jnp.vdot(r["value"], x)
 def loss(x, r): return -{factor} * _value(x, r)
-class Patient(cx.learners.PDOGD):
+class Patient(cx.baselines.PDOGD):
     def check(self, problem): return None
 """
 

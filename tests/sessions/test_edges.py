@@ -233,7 +233,7 @@ def test_several_copies_go_on_from_their_states():
 def test_a_pole_at_the_decision_is_not_blamed_on_the_round():
     domain, known = cx.domains.Box(jnp.zeros(2), jnp.ones(2)), cx.Regularity(lipschitz=0.1, norm=2)
     problem = cx.Problem(domain, lambda x, r: jnp.sum(r * x * jnp.log(x)) + 3 * x.sum(), regularity=known)
-    it = cx.Session(problem, cx.learners.PDOGD(), key=jax.random.key(0), horizon=4)
+    it = cx.Session(problem, cx.baselines.PDOGD(), key=jax.random.key(0), horizon=4)
     it.observe(1.0)
     assert it.decide().tolist() == [0.0, 0.0]
     with pytest.raises(cx.SessionError, match="not finite at the decision itself"):

@@ -20,7 +20,7 @@ PLAYED = {2: [0.25, 0.5], 4: [1.0, 0.0]}
 
 
 def session(path=None, learner=None, **options):
-    learner = cx.learners.PDOGD() if learner is None else learner
+    learner = cx.baselines.PDOGD() if learner is None else learner
     problem = cx.Problem(PROBLEM.domain, PROBLEM.loss, PROBLEM.constraint, regularity=cx.Regularity(2.0, 0.0, 1.0))
     options = {"key": jax.random.key(0), "horizon": 20, "keep_decisions": True, **options}
     return cx.Session(problem, learner, path, **options)

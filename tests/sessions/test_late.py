@@ -170,7 +170,7 @@ def test_tickets_are_for_late_feedback():
 @pytest.mark.parametrize("name", ["Auto", "YuNeely"])
 def test_an_infeasible_budget_raises_the_alarm(name):
     """Nothing can be spent, and a little must come back."""
-    learner = {"Auto": cx.learners.Auto, "YuNeely": cx.learners.YuNeely}[name]()
+    learner = {"Auto": cx.learners.Auto, "YuNeely": cx.baselines.YuNeely}[name]()
     session = cx.Session(tools.problem(), learner, key=jax.random.key(0), horizon=3000)
     for start in range(0, 300, 100):
         assert session.alarm is None

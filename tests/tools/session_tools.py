@@ -33,7 +33,7 @@ def learner(name=RANDOM):
         "Auto": cx.learners.Auto,
         RANDOM: lambda: cx.learners.Blocks(cx.primal.ORGFW()),
         "DPP": cx.learners.DPP,
-        "PDOGD": cx.learners.PDOGD,
+        "PDOGD": cx.baselines.PDOGD,
     }[name]()
 
 

@@ -12,13 +12,13 @@ from .console import show
 def list_parts(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="domains, primals, duals, learners or problems; with --cite, of parts too."),
+        typer.Argument(help="domains, primals, duals, learners, baselines or problems; with --cite, of parts too."),
     ] = None,
     cite: Annotated[
         bool, typer.Option("--cite", help="BibTeX entries instead; `cocoax list --cite OCG Auto`.")
     ] = False,
 ):
-    """Domains, primals, duals, learners and problems, with their cost a round and their guarantee."""
+    """Domains, primals, duals, learners, baselines and problems, with their cost a round and their guarantee."""
     from ..lab.catalogue import COLUMNS, catalogue, kind_of
     from ..lab.plain_math import plain
 
@@ -33,8 +33,8 @@ def list_parts(
 
 def _entries(names, parts) -> list[str]:
     """BibTeX of some parts, or of all parts of some kinds, or of cocoax itself; of everything without names."""
+    from ..lab.citations import CITATIONS, OWN
     from ..lab.names import resolve
-    from ..learners.citations import CITATIONS, OWN
 
     known = {"cocoax": OWN, **CITATIONS}
     kinds = {name: kind for kind in parts for name in (kind, kind.removesuffix("s"))}
@@ -43,5 +43,5 @@ def _entries(names, parts) -> list[str]:
         if name in kinds:
             found += [known[entry.name] for entry in parts[kinds[name]] if entry.name in known]
         else:
-            found.append(known[resolve(name, known, "learner, primal or dual")])
+            found.append(known[resolve(name, known, "learner, baseline, primal or dual")])
     return list(dict.fromkeys(found))

@@ -1,5 +1,6 @@
 from . import arena as arena
 from . import catalogue as catalogue
+from . import citations as citations
 from . import files as files
 from . import guarantees as guarantees
 from . import paper as paper

@@ -3,7 +3,7 @@
 import inspect
 from typing import NamedTuple
 
-from .. import domains, dual, learners, primal, problems
+from .. import baselines, domains, dual, learners, primal, problems
 from ..core.facts import offered
 from .names import closest
 
@@ -12,9 +12,17 @@ COLUMNS = {
     "primals": ("cost a round", "guarantee"),
     "duals": ("cost a round", "guarantee"),
     "learners": ("cost a round", "guarantee"),
+    "baselines": ("cost a round", "guarantee"),
     "problems": ("domain", "what"),
 }
-_PACKAGES = {"domains": domains, "primals": primal, "duals": dual, "learners": learners, "problems": problems}
+_PACKAGES = {
+    "domains": domains,
+    "primals": primal,
+    "duals": dual,
+    "learners": learners,
+    "baselines": baselines,
+    "problems": problems,
+}
 
 
 class Entry(NamedTuple):
@@ -25,7 +33,7 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> dict[str, list[Entry]]:
-    """The entries by kind: domains, primals, duals, learners, problems."""
+    """The entries by kind: domains, primals, duals, learners, baselines, problems."""
     return {
         kind: [Entry(name, _summary(part), *part.facts.columns()) for name, part in offered(package).items()]
         for kind, package in _PACKAGES.items()

@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from .. import dual, learners, primal, theory
+from .. import baselines, dual, learners, primal, theory
 from ..problems import matrix_completion
 from .files import chosen
 from .study import Study
@@ -37,7 +37,7 @@ def rivals() -> dict:
     return {
         "Auto": learners.Auto(),
         "play the start": learners.Stay(),
-        "PD-OGD (projected)": learners.PDOGD(),
+        "PD-OGD (projected)": baselines.PDOGD(),
         "adaptive PD-OGD (projected)": learners.AdaptivePDOGD(),
         "drift-plus-penalty (projected)": learners.DPP(),
         "Algorithm 1 + OCG (theta x 0.001)": learners.Blocks(primal.OCG(), theta_scale=0.001),

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .. import dual, learners, primal, problems
+from .. import baselines, dual, learners, primal, problems
 from ..core.facts import offered
 from ..errors import CocoaxError, LabError
 from .code import as_learner, part_from
@@ -48,7 +48,7 @@ class _Reader:
 
     def problem(self, options):
         """A function from a key to the instance that a table describes."""
-        make = self._maker(problems, "problem", options)
+        make = self._maker(offered(problems), "problem", options)
 
         def instance(key):
             return self._call(make, {"key": key, **options})
@@ -61,27 +61,28 @@ class _Reader:
         A primal's name is allowed: a ready primal is played by Algorithm 1, the user's own with `RobustPI`.
         """
         name = str(options.get("name"))
-        if name in offered(primal) and name not in offered(learners):
+        known = offered(learners) | offered(baselines)
+        if name in offered(primal) and name not in known:
             options |= {"name": "Blocks", "primal": name}
-        made = self._part(learners, "learner", options)
+        made = self._part(known, "learner", options)
         return as_learner(made, f"{self.path}: {name}") if ":" in name else made
 
-    def _part(self, module, what, options) -> Any:
+    def _part(self, known, what, options) -> Any:
         """A learner, primal or dual from its class's name and parameters; its own parts are tables or names."""
-        make = self._maker(module, what, options)
+        make = self._maker(known, what, options)
         for name, kind in (("primal", primal), ("dual", dual)):
             if name in options:
                 inner = options[name] if isinstance(options[name], dict) else {"name": options[name]}
-                options[name] = self._part(kind, name, dict(inner))
+                options[name] = self._part(offered(kind), name, dict(inner))
         return self._call(make, options) if callable(make) else make
 
-    def _maker(self, module, what, options):
-        """The class or function that the line `name = ...` names; removes that line."""
+    def _maker(self, known, what, options):
+        """The class or function that the line `name = ...` names, of those `known`."""
         if "name" not in options:
-            raise LabError(f"{self.path}: each {what} needs a line name = ..., one of {', '.join(offered(module))}")
+            raise LabError(f"{self.path}: each {what} needs a line name = ..., one of {', '.join(known)}")
         name = str(options.pop("name"))
         if ":" not in name:
-            return getattr(module, closest(name, offered(module), what))
+            return known[closest(name, known, what)]
         if not self.allow_code:
             raise LabError(f"{self.path} runs code of its own, {name!r}; if you trust it, say so with --allow-code")
         return part_from(name, self.path.parent)

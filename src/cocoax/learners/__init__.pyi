@@ -1,4 +1,3 @@
-from . import citations as citations
 from .anytime import Anytime as Anytime
 from .auto import Auto as Auto
 from .auto import TrackedPI2 as TrackedPI2
@@ -14,16 +13,10 @@ from .budgeted import Budgeted as Budgeted
 from .capped import Capped as Capped
 from .certified import Certified as Certified
 from .drift import DPP as DPP
-from .drift import DPPMirror as DPPMirror
-from .drift import Liakopoulos as Liakopoulos
-from .drift import YuNeely as YuNeely
 from .exp3 import EXP3 as EXP3
 from .frontier import PDOFW as PDOFW
 from .frontier import PENOFW as PENOFW
 from .guarded import Guarded as Guarded
-from .hard import RECOO as RECOO
-from .hard import Yi as Yi
-from .hard import YuanLamperski as YuanLamperski
 from .hinted import Hinted as Hinted
 from .lyapunov import LyapHard as LyapHard
 from .lyapunov import LyapPred as LyapPred
@@ -35,13 +28,8 @@ from .pacing import PIDPacing as PIDPacing
 from .paper import PDMFW as PDMFW
 from .paper import Blocks as Blocks
 from .primal_dual import PrimalDual as PrimalDual
-from .projected import PDOGD as PDOGD
 from .projected import AdaptivePDOGD as AdaptivePDOGD
 from .projected import Stay as Stay
 from .resolving import Resolving as Resolving
-from .saddle import OSPHG as OSPHG
-from .saddle import Castiglioni as Castiglioni
-from .saddle import Valls as Valls
-from .stochastic_fw import FWCSOA as FWCSOA
 from .throttling import Throttling as Throttling
 from .tracked_pi import TrackedPI as TrackedPI

@@ -22,7 +22,6 @@ from .base import (
     outcome,
     parameter,
     point_played,
-    positive_parameter,
     refuse_movement,
 )
 from .primal_dual import AbstractPrimalDual, bounds_by_weights
@@ -78,62 +77,13 @@ class AbstractUntuned(AbstractRetuned):
         return super().init(problem, key=key, horizon=horizon, start=start)
 
 
-class PDOGD(AbstractPrimalDual):
-    r"""Primal-dual projected gradient (Mahdavi, Jin, Yang, 2012; Jenatton, Huang, Archambeau, 2016, known horizon).
-
-    $x_{t+1} = \Pi_X(x_t - \eta(\nabla f_t + \lambda_t\nabla g_t)),\qquad
-    \lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu g_t(x_t)]_+$
-
-    with $\eta=\frac{R}{D\varphi\sqrt T}$, $\theta=\frac{6RD}{\varphi\sqrt T}$, $\mu=\frac{1}{\theta(T+2)}$ and
-    $\varphi=T^\beta$, $\beta\in[0,\frac12]$. Proven, in every round sequence, for all x in X and $\lambda\ge0$:
-
-    $\mathrm{Reg}(x) + \lambda\sum_t g_t(x_t) - \sum_t\lambda_tg_t(x) \le B + \theta(T+1)\lambda^2,\qquad
-    B = (\tfrac\varphi2+\tfrac1\varphi)RD\sqrt T + \tfrac{\varphi G^2\sqrt T}{6RD}$
-
-    hence regret $\le B$ and violation $\le\sqrt{4\theta(T+1)(RDT+B)} = O(T^{3/4-\beta/2})$, in expectation if the
-    constraints are i.i.d. With m constraints theta is m times larger.
-
-    This is also the method of Mahdavi et al., which needs no name of its own: theirs has one step
-    $\eta=\Theta(1/\sqrt T)$ for both parts and a regularisation $\delta\eta$ with $\delta=\Theta(D^2)$ (rates confirmed
-    in print, constants not), and projects onto a ball around X only.
-
-    >>> import cocoax as cx
-    >>> learner = cx.learners.PDOGD(beta=0.25)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
-    """
-
-    facts = Facts(
-        cost="one projection",
-        guarantee="proven",
-        cites=("mahdavi2012",),
-        regret=Fraction(1, 2),
-        violation=Fraction(3, 4),
-    )
-
-    primal: OGD
-    beta: Float[Array, ""]
-    theta_scale: Float[Array, ""]
-
-    def __init__(self, *, beta: Any = 0.0, theta_scale: Any = 1.0):
-        self.primal = OGD()
-        self.beta = parameter(beta, "beta", 0, 0.5)
-        self.theta_scale = positive_parameter(theta_scale, "theta_scale")
-
-    def rule(self, problem, horizon):
-        step = problem.domain.diameter(2) * lipschitz(problem, "PDOGD") * horizon.astype(float) ** (-0.5 - self.beta)
-        theta = 6 * max(problem.constraints, 1) * step * self.theta_scale
-        return RegularizedAscent(theta, 1 / (theta * (horizon + 2).astype(theta.dtype)))
-
-    def bounds(self, problem):
-        step = problem.domain.diameter(2) / lipschitz(problem, "PDOGD")
-        return with_steps(problem, lambda T: step * T ** (-0.5 - self.beta))
-
-
 class AdaptivePDOGD(AbstractRetuned):
     r"""Primal-dual projected gradient for any horizon (Jenatton, Huang, Archambeau, 2016).
 
-    As `PDOGD` with $\eta_t=\frac{R}{Dt^\beta}$, $\theta_t=\frac{6RD}{t^\beta}$, $\mu_t=\frac{1}{\theta_t(t+1)}$ and
-    $\beta\in(0,1)$. For a fixed constraint, regret $O(T^{\max(\beta,1-\beta)})$ and violation $O(T^{1-\beta/2})$
-    (rates confirmed in print, this form for $\beta=\frac12$).
+    As `baselines.PDOGD` with $\eta_t=\frac{R}{Dt^\beta}$, $\theta_t=\frac{6RD}{t^\beta}$,
+    $\mu_t=\frac{1}{\theta_t(t+1)}$ and $\beta\in(0,1)$. For a fixed constraint, regret
+    $O(T^{\max(\beta,1-\beta)})$ and violation $O(T^{1-\beta/2})$ (rates confirmed in print, this form for
+    $\beta=\frac12$).
 
     >>> import cocoax as cx
     >>> learner = cx.learners.AdaptivePDOGD()  # plays a Problem(regularity=cx.Regularity(lipschitz=...))

@@ -13,12 +13,12 @@ from ..core.facts import Facts
 from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.penalty import Penalty
+from ..learners.base import AbstractLearner, first_decision, outcome, parameter, point_played, positive_parameter
+from ..learners.primal_dual import AbstractPrimalDual
+from ..learners.projected import lipschitz, with_steps
 from ..primal.base import cost
 from ..primal.ogd import OGD
 from ..primal.proximal import penalised_step
-from .base import AbstractLearner, first_decision, outcome, parameter, point_played, positive_parameter
-from .primal_dual import AbstractPrimalDual
-from .projected import lipschitz, with_steps
 
 
 class YuanLamperski(AbstractPrimalDual):
@@ -36,7 +36,7 @@ class YuanLamperski(AbstractPrimalDual):
     by $[g(x_{t+1})]_+$.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.YuanLamperski()  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> learner = cx.baselines.YuanLamperski()  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
     >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
     ('1/2', '3/4')
     """
@@ -137,7 +137,7 @@ class Yi(AbstractProximal):
     round keep the regret, and add $D\sum_t\|x_{t+1}-x_t\| = O(T^{1-c/2})$ to the hard violation.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.Yi(c=0.5)
+    >>> learner = cx.baselines.Yi(c=0.5)
     >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
     ('1/2', '1/4')
     """
@@ -178,7 +178,7 @@ class RECOO(AbstractProximal):
     it is not.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.RECOO(epsilon=0.1)
+    >>> learner = cx.baselines.RECOO(epsilon=0.1)
     >>> learner.curvature(9.0)  # in round 9
     3.0
     """

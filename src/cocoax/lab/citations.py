@@ -1,9 +1,9 @@
-"""What to cite: the BibTeX of every public learner, primal and dual, by the name of its class."""
+"""What to cite: the BibTeX of every public learner, baseline, primal and dual, by the name of its class."""
 
 import re
 from importlib import resources
 
-from .. import dual, learners, primal
+from .. import baselines, dual, learners, primal
 from ..core.facts import offered
 from ..errors import LearnerError
 
@@ -28,6 +28,8 @@ OWN = _ENTRIES["cocoax"]
 """Of cocoax itself."""
 
 CITATIONS: dict[str, str] = {
-    name: _bibtex(name, part) for package in (learners, primal, dual) for name, part in offered(package).items()
+    name: _bibtex(name, part)
+    for package in (learners, baselines, primal, dual)
+    for name, part in offered(package).items()
 }
 """Several may share an entry. `Blocks`, `PrimalDual` and other learners made of parts: cite the parts too."""

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from .. import theory
 from ..core.facts import Facts
 from ..dual.regularized_ascent import RegularizedAscent
-from .base import positive_parameter
-from .frontier import PDOFW
+from ..learners.base import positive_parameter
+from ..learners.frontier import PDOFW
 
 
 class _Tightened(RegularizedAscent):
@@ -26,7 +26,7 @@ class _Tightened(RegularizedAscent):
 
 
 class FWCSOA(PDOFW):
-    r"""`PDOFW` with tightened constraints $g_t+\nu$: a substitute for FW-CSOA (Akhtar, Bedi, Rajawat), at its rates.
+    r"""PD-OFW with tightened constraints $g_t+\nu$: a substitute for FW-CSOA (Akhtar, Bedi, Rajawat), at its rates.
 
     For i.i.d. losses and constraints some decision of which has $E\,g_t\le-\rho$. The margin is PD-OFW's bound on the
     violation, a round:
@@ -48,7 +48,7 @@ class FWCSOA(PDOFW):
     - `theta_scale`, `margin_scale`: factors of theta and of the margin for practice; other than 1 nothing is proven.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.FWCSOA(slater=0.5, theta_scale=0.01, margin_scale=0.01)
+    >>> learner = cx.baselines.FWCSOA(slater=0.5, theta_scale=0.01, margin_scale=0.01)
     """
 
     facts = Facts(

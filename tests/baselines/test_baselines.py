@@ -27,7 +27,7 @@ from transcription_tools import constraint as curved_constraint
 from transcription_tools import loss as curved_loss
 
 import cocoax as cx
-from cocoax import learners, theory
+from cocoax import baselines, learners, theory
 from cocoax.primal.proximal import penalised_step
 
 BOUND = 2.5  # on the constraints; a parameter here, as LIPSCHITZ is
@@ -87,7 +87,7 @@ def test_pdogd_trades_regret_for_violation_by_beta(place):
     theta = 6 * 2 * width * LIPSCHITZ / level * scale
     ascent = regularised(lambda t: theta, lambda t: 1 / (theta * (ROUNDS + 2)))
     expected = transcribe(start, rounds, 2, primal_dual(project, lambda t: width / (LIPSCHITZ * level), ascent))
-    assert_same_game(play(domain, learners.PDOGD(beta=0.2, theta_scale=scale), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.PDOGD(beta=0.2, theta_scale=scale), rounds, 2), *expected)
 
 
 @everywhere
@@ -112,7 +112,7 @@ def test_valls_is_its_transcription(place):
         lambda t: width / (LIPSCHITZ * t**0.4),
         lambda t, multiplier, values: np.maximum(multiplier + values / (width * LIPSCHITZ * t**0.4), 0),
     )
-    assert_same_game(play(domain, learners.Valls(epsilon=0.4), rounds, 2), *transcribe(start, rounds, 2, update))
+    assert_same_game(play(domain, baselines.Valls(epsilon=0.4), rounds, 2), *transcribe(start, rounds, 2, update))
 
 
 @everywhere
@@ -127,7 +127,7 @@ def test_castiglioni_is_its_transcription(place):
     )
     expected = transcribe(start, rounds, 2, update)
     assert np.max(expected[1]) == cap or place == "l2 ball"
-    assert_same_game(play(domain, learners.Castiglioni(1.25), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.Castiglioni(1.25), rounds, 2), *expected)
 
 
 @everywhere
@@ -140,7 +140,7 @@ def test_yuan_lamperski_is_its_transcription(place):
         return project(x - step * weighted_gradient(x, r, multiplier)), dual, multiplier
 
     expected = transcribe(start, rounds, 2, update)
-    assert_same_game(play(domain, learners.YuanLamperski(beta=0.6), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.YuanLamperski(beta=0.6), rounds, 2), *expected)
 
 
 @everywhere
@@ -165,7 +165,7 @@ def test_osphg_is_its_transcription(place):
         return loop()[-1], after, multiplier
 
     expected = transcribe(start, rounds, 2, update)
-    assert_same_game(play(domain, learners.OSPHG(theta_scale=scale), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.OSPHG(theta_scale=scale), rounds, 2), *expected)
 
 
 # Drift plus penalty
@@ -191,7 +191,7 @@ def test_liakopoulos_is_its_transcription(place, given, weight):
     rounds, alpha = some_rounds(domain.shape, 2), max(ROUNDS, weight * math.sqrt(ROUNDS))
     update = drift_plus_penalty(lambda x, direction: project(x - direction / (2 * alpha)), weight)
     expected = transcribe(start, rounds, 2, update)
-    assert_same_game(play(domain, learners.Liakopoulos(**given), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.Liakopoulos(**given), rounds, 2), *expected)
 
 
 @everywhere
@@ -206,12 +206,12 @@ def test_dpp_by_mirror_descent_is_its_transcription(place):
 
     move = entropic if place == "simplex" else lambda x, direction: project(x - direction / ROUNDS)
     expected = transcribe(start, rounds, 2, drift_plus_penalty(move, math.sqrt(ROUNDS)))
-    assert_same_game(play(domain, learners.DPPMirror(), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.DPPMirror(), rounds, 2), *expected)
 
 
 def test_mirror_descent_knows_the_total_of_the_simplex():
     rounds = some_rounds((5,), 1)
-    game = play(cx.domains.ProbabilitySimplex(5, total=3.0), learners.DPPMirror(), rounds, 1)
+    game = play(cx.domains.ProbabilitySimplex(5, total=3.0), baselines.DPPMirror(), rounds, 1)
     np.testing.assert_allclose(game.decisions.sum(1), 3.0, rtol=1e-12)
     assert game.decisions.min() > 0 and np.ptp(game.decisions[-1]) > 0.1
 
@@ -237,7 +237,7 @@ def test_yu_neely_is_its_transcription(place):
 
     expected = transcribe(start, rounds, 2, update)
     assert (first.max() > 0) == (place == "l2 ball")
-    assert_same_game(play(domain, learners.YuNeely(), rounds, 2), *expected)
+    assert_same_game(play(domain, baselines.YuNeely(), rounds, 2), *expected)
 
 
 # The proximal step, and the methods that take it
@@ -276,7 +276,7 @@ def test_yi_is_its_transcription(place):
         lambda t, queue, violation: queue + (t + 1) ** 0.3 * violation,
     )
     expected = transcribe(start, rounds, 1, update)
-    assert_same_game(play(domain, learners.Yi(c=0.3), rounds, 1), *expected, tol=1e-8)
+    assert_same_game(play(domain, baselines.Yi(c=0.3), rounds, 1), *expected, tol=1e-8)
 
 
 @simply
@@ -292,7 +292,7 @@ def test_recoo_is_its_transcription(place):
         project, lambda t, queue: t**0.75 * (1.0 if t == 1 else queue), lambda t: math.sqrt(t), charge
     )
     expected = transcribe(start, rounds, 1, update)
-    assert_same_game(play(domain, learners.RECOO(epsilon=0.25), rounds, 1), *expected, tol=1e-8)
+    assert_same_game(play(domain, baselines.RECOO(epsilon=0.25), rounds, 1), *expected, tol=1e-8)
 
 
 SOLVED = {
@@ -355,14 +355,14 @@ def test_the_margin_of_fwcsoa_is_the_bound_of_pdofw_a_round():
             constraints=2,
             multiplier=2 * math.sqrt(2) * LIPSCHITZ / 0.5,
         )
-        margin = learners.FWCSOA(0.5).rule(problem, jnp.asarray(horizon)).margin
+        margin = baselines.FWCSOA(0.5).rule(problem, jnp.asarray(horizon)).margin
         expected = bounds.violation_strong_duality / horizon
         assert expected <= margin <= 1.01 * expected
 
 
 def test_fwcsoa_is_pdofw_with_a_tightened_constraint():
     rounds, scales = some_rounds((5,), 1), {"theta_scale": 0.01, "margin_scale": 0.01}
-    tight = learners.FWCSOA(0.5, **scales)
+    tight = baselines.FWCSOA(0.5, **scales)
     problem = cx.Problem(SIMPLEX[0], curved_loss, curved_constraint, regularity=cx.Regularity(LIPSCHITZ, 1.0, BOUND))
     margin = tight.rule(problem, jnp.asarray(ROUNDS)).margin
     tightened = {**rounds, "b": rounds["b"] - np.asarray(margin)}
@@ -464,7 +464,7 @@ in_arenas = pytest.mark.parametrize("arena", slow_but(["l2 ball"], ARENAS))
 @pytest.mark.parametrize("beta", [0.0, 0.3])
 @in_arenas
 def test_pdogd_obeys_its_saddle_inequality(arena, beta):
-    width, lipschitz, game, regret, lent = spiteful_games(arena, learners.PDOGD(beta=beta))
+    width, lipschitz, game, regret, lent = spiteful_games(arena, baselines.PDOGD(beta=beta))
     unit, level = width * lipschitz, HORIZON**beta
     theta = 2 * 6 * unit / (level * math.sqrt(HORIZON))
     bound = (level / 2 + 1 / level) * unit * math.sqrt(HORIZON) + 2 * width**2 / theta
@@ -474,7 +474,7 @@ def test_pdogd_obeys_its_saddle_inequality(arena, beta):
 
 @in_arenas
 def test_osphg_obeys_its_saddle_inequality(arena):
-    width, lipschitz, game, regret, lent = spiteful_games(arena, learners.OSPHG(), curvature=0.1)
+    width, lipschitz, game, regret, lent = spiteful_games(arena, baselines.OSPHG(), curvature=0.1)
     unit, rho = width * lipschitz, 2 * width**2 * 0.1
     theta = 2 * 12 * unit / math.sqrt(HORIZON)
     bound = (1.5 * unit + rho + rho**2 / (4 * unit)) * math.sqrt(HORIZON) + 2 * width**2 / theta
@@ -485,7 +485,7 @@ def test_osphg_obeys_its_saddle_inequality(arena):
 @in_arenas
 def test_castiglioni_obeys_its_saddle_inequality(arena):
     slater = 0.8
-    width, lipschitz, game, regret, lent = spiteful_games(arena, learners.Castiglioni(slater))
+    width, lipschitz, game, regret, lent = spiteful_games(arena, baselines.Castiglioni(slater))
     over = np.maximum(game.constraint.sum(1), 0).sum(-1) / slater
     primal = width * lipschitz * (1 + 2 / slater) * math.sqrt(HORIZON)
     bound = primal + 2 * width / slater * math.sqrt(HORIZON)
@@ -497,7 +497,7 @@ def test_castiglioni_obeys_its_saddle_inequality(arena):
 @pytest.mark.parametrize("beta", [0.3, 0.5, 0.8])
 @in_arenas
 def test_yuan_lamperski_obeys_its_inequality(arena, beta):
-    width, lipschitz, game, regret, _ = spiteful_games(arena, learners.YuanLamperski(beta=beta))
+    width, lipschitz, game, regret, _ = spiteful_games(arena, baselines.YuanLamperski(beta=beta))
     eta = width / (lipschitz * HORIZON**beta)
     squares = (np.maximum(game.constraint, 0) ** 2).sum((1, 2)) / (4 * 2 * lipschitz**2 * eta)
     bound = width**2 / (2 * eta) + eta * lipschitz**2 * HORIZON
@@ -508,7 +508,7 @@ def test_yuan_lamperski_obeys_its_inequality(arena, beta):
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize("c", [0.3, 0.5])
 def test_yi_obeys_its_theorem(c, fixed):
-    width, lipschitz, game, regret, _ = spiteful_games("l2 ball", learners.Yi(c=c), fixed=fixed)
+    width, lipschitz, game, regret, _ = spiteful_games("l2 ball", baselines.Yi(c=c), fixed=fixed)
     t = np.arange(1, HORIZON + 1)
     bound = width**2 * HORIZON**c + lipschitz**2 / 4 * np.sum(t**-c)
     gamma = (HORIZON + 1) ** c
@@ -520,7 +520,7 @@ def test_yi_obeys_its_theorem(c, fixed):
 @pytest.mark.parametrize("fixed", [True, False])
 def test_recoo_obeys_its_theorem(fixed):
     epsilon, t = 0.2, np.arange(1, HORIZON + 1)
-    width, lipschitz, game, regret, _ = spiteful_games("box", learners.RECOO(epsilon=epsilon), fixed=fixed)
+    width, lipschitz, game, regret, _ = spiteful_games("box", baselines.RECOO(epsilon=epsilon), fixed=fixed)
     bound = width**2 + lipschitz**2 / 2
     assert np.max(regret[:, 0]) <= bound * math.sqrt(HORIZON)
     if fixed:
@@ -534,7 +534,7 @@ def test_recoo_obeys_its_theorem(fixed):
 
 def test_yu_neely_pays_for_a_fixed_constraint_once():
     """Its violation does not grow with T: four times the rounds, nearly the same."""
-    _, _, game, _, _ = spiteful_games("l2 ball", learners.YuNeely(), fixed=True)
+    _, _, game, _, _ = spiteful_games("l2 ball", baselines.YuNeely(), fixed=True)
     running = game.constraint.cumsum(1).max(-1)
     assert running[:, -1].max() <= 1.05 * running[:, : HORIZON // 4].max()
 
@@ -554,19 +554,19 @@ def test_the_floored_queue_begins_at_the_first_slack(value):
 @pytest.mark.parametrize(
     "make, sentence",
     [
-        (lambda: learners.PDOGD(beta=0.6), "beta must lie in"),
+        (lambda: baselines.PDOGD(beta=0.6), "beta must lie in"),
         (lambda: learners.AdaptivePDOGD(beta=-0.1), "beta must lie in"),
-        (lambda: learners.YuanLamperski(beta=2.0), "beta must lie in"),
-        (lambda: learners.Yi(c=1.5), "c must lie in"),
-        (lambda: learners.RECOO(epsilon=0.0), "epsilon must be positive"),
-        (lambda: learners.Valls(epsilon=-1.0), "epsilon must lie in"),
-        (lambda: learners.Liakopoulos(window=0), "window must be at least 1"),
-        (lambda: learners.Liakopoulos(window=1.5), "window must be a whole number"),
-        (lambda: learners.Liakopoulos(loss_weight=-1.0), "loss_weight must be positive"),
-        (lambda: learners.Castiglioni(0.0), "slater must be positive"),
-        (lambda: learners.Castiglioni(0.1, cx.primal.OGD), "Castiglioni takes one of cocoax.primal"),
-        (lambda: learners.FWCSOA(-1.0), "slater must be positive"),
-        (lambda: learners.FWCSOA(1.0, margin_scale=0.0), "margin_scale must be positive"),
+        (lambda: baselines.YuanLamperski(beta=2.0), "beta must lie in"),
+        (lambda: baselines.Yi(c=1.5), "c must lie in"),
+        (lambda: baselines.RECOO(epsilon=0.0), "epsilon must be positive"),
+        (lambda: baselines.Valls(epsilon=-1.0), "epsilon must lie in"),
+        (lambda: baselines.Liakopoulos(window=0), "window must be at least 1"),
+        (lambda: baselines.Liakopoulos(window=1.5), "window must be a whole number"),
+        (lambda: baselines.Liakopoulos(loss_weight=-1.0), "loss_weight must be positive"),
+        (lambda: baselines.Castiglioni(0.0), "slater must be positive"),
+        (lambda: baselines.Castiglioni(0.1, cx.primal.OGD), "Castiglioni takes one of cocoax.primal"),
+        (lambda: baselines.FWCSOA(-1.0), "slater must be positive"),
+        (lambda: baselines.FWCSOA(1.0, margin_scale=0.0), "margin_scale must be positive"),
         (lambda: cx.dual.BoundedAscent(0.0, 1.0), "cap must be positive"),
         (lambda: cx.dual.BoundedAscent(1.0, math.inf), "step must be positive and finite"),
         (lambda: cx.dual.FlooredQueue(-1.0), "unit must be positive"),
@@ -578,7 +578,7 @@ def test_bad_numbers_get_one_sentence(make, sentence):
 
 
 @pytest.mark.parametrize(
-    "learner", [learners.YuNeely(), learners.DPPMirror(), learners.Yi(), learners.RECOO(), learners.Liakopoulos()]
+    "learner", [baselines.YuNeely(), baselines.DPPMirror(), baselines.Yi(), baselines.RECOO(), baselines.Liakopoulos()]
 )
 def test_a_domain_without_projection_says_so(learner):
     edges = [(0, 1), (1, 2), (0, 2)]
@@ -592,6 +592,6 @@ def test_a_domain_without_projection_says_so(learner):
 
 def test_missing_constants_are_asked_for():
     problem = cx.Problem(SIMPLEX[0], curved_loss, curved_constraint, regularity=cx.Regularity(lipschitz=1.0))
-    for learner in (learners.Castiglioni(0.5), learners.FWCSOA(0.5)):
+    for learner in (baselines.Castiglioni(0.5), baselines.FWCSOA(0.5)):
         with pytest.raises(cx.errors.ProblemError, match="needs constraint_bound"):
             learner.init(problem, key=jax.random.key(0), horizon=5)

@@ -12,12 +12,12 @@ from ..dual.base import Weights
 from ..dual.bounded_ascent import BoundedAscent
 from ..dual.regularized_ascent import RegularizedAscent
 from ..errors import LearnerError
+from ..learners.base import parameter, positive_parameter
+from ..learners.primal_dual import AbstractPrimalDual, bounds_by_weights
+from ..learners.projected import AbstractRetuned, lipschitz, with_steps
 from ..primal.base import AbstractPrimal, RoundBounds
 from ..primal.meta_ogd import MetaOGD
 from ..primal.ogd import OGD
-from .base import parameter, positive_parameter
-from .primal_dual import AbstractPrimalDual, bounds_by_weights
-from .projected import AbstractRetuned, lipschitz, with_steps
 
 
 class Valls(AbstractRetuned):
@@ -31,7 +31,7 @@ class Valls(AbstractRetuned):
     that fall like $t^{-\epsilon}$. The form above, and its units, are from memory.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.Valls(epsilon=0.5)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> learner = cx.baselines.Valls(epsilon=0.5)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
     >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
     ('1/2', '1/2')
     """
@@ -83,7 +83,7 @@ class Castiglioni(AbstractPrimalDual):
     - `primal`: by default `OGD`.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.Castiglioni(slater=0.2, primal=cx.primal.OCG())
+    >>> learner = cx.baselines.Castiglioni(slater=0.2, primal=cx.primal.OCG())
     """
 
     facts = Facts(
@@ -122,7 +122,7 @@ class Castiglioni(AbstractPrimalDual):
 class OSPHG(AbstractPrimalDual):
     r"""The convex counterpart of online saddle-point hybrid gradient (Sadeghi, Fazel, 2020).
 
-    `PDMFW` with gradient learners inside: `primal.MetaOGD` with $K=\lceil\sqrt T\rceil$ and steps
+    `learners.PDMFW` with gradient learners inside: `primal.MetaOGD` with $K=\lceil\sqrt T\rceil$ and steps
     $\frac{R}{D\sqrt T}$ on $h_t=f_t+\langle\lambda_t,g_t\rangle$, and
 
     $\lambda_{t+1} = [(1-\theta\mu)\lambda_t + \mu\,g_t(x_t)]_+,\qquad \theta=\frac{12mRD}{\sqrt T},\quad
@@ -138,7 +138,7 @@ class OSPHG(AbstractPrimalDual):
     analysis is for convex losses.
 
     >>> import cocoax as cx
-    >>> learner = cx.learners.OSPHG(theta_scale=0.1)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
+    >>> learner = cx.baselines.OSPHG(theta_scale=0.1)  # plays a Problem(regularity=cx.Regularity(lipschitz=...))
     >>> str(learner.facts.regret), str(learner.facts.violation)  # of T
     ('1/2', '3/4')
     """

@@ -1,0 +1,11 @@
+from .drift import DPPMirror as DPPMirror
+from .drift import Liakopoulos as Liakopoulos
+from .drift import YuNeely as YuNeely
+from .hard import RECOO as RECOO
+from .hard import Yi as Yi
+from .hard import YuanLamperski as YuanLamperski
+from .projected import PDOGD as PDOGD
+from .saddle import OSPHG as OSPHG
+from .saddle import Castiglioni as Castiglioni
+from .saddle import Valls as Valls
+from .stochastic_fw import FWCSOA as FWCSOA
