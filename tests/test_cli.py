@@ -13,7 +13,7 @@ RACE = """
 import functools
 import cocoax as cx
 problems = {"simplex": functools.partial(cx.problems.simplex, n=4)}
-learners = {"stay": cx.learners.Stay(), "OCG": cx.learners.Blocks(cx.primal.OCG())}
+learners = {"mirror": cx.baselines.DPPMirror(), "OCG": cx.learners.Blocks(cx.primal.OCG())}
 horizons, seeds = [8, 20], range(3)
 """
 TOML = """
@@ -22,8 +22,8 @@ seeds = 3
 [problems.simplex]
 name = "simplex"
 n = 4
-[learners.stay]
-name = "Stay"
+[learners.mirror]
+name = "DPPMirror"
 [learners.OCG]
 name = "Blocks"
 primal = "OCG"
@@ -103,8 +103,8 @@ def test_list_has_everything():
         ("extra.toml", "colour = 1", ["'colour'", "problems, learners, horizons and seeds"]),
         ("typo.toml", TOML.replace('"OCG"', '"OCGG"'), ["no primal 'OCGG'", "did you mean 'OCG'?"]),
         ("option.toml", TOML.replace("n = 4", "m = 4"), ["simplex", "'m'"]),
-        ("flat.toml", TOML.replace("[learners.stay]", "[learners]"), ["write problems and learners as tables"]),
-        ("nameless.toml", TOML.replace('name = "Stay"', ""), ["each learner needs a line name = ..."]),
+        ("flat.toml", TOML.replace("[learners.mirror]", "[learners]"), ["write problems and learners as tables"]),
+        ("nameless.toml", TOML.replace('name = "DPPMirror"', ""), ["each learner needs a line name = ..."]),
         ("empty.py", "x = 1", ["does not define problems"]),
         ("raises.py", "1 / 0", ["ZeroDivisionError", "mend it"]),
         ("exits.py", "raise SystemExit(0)", ["SystemExit"]),
