@@ -373,8 +373,3 @@ def test_diameters_of_cubes_and_balls():
     for ord, cube in ((1, 12.0), (2, 4 * 3**0.5)):
         np.testing.assert_allclose(LinfBall(3, radius=2.0).diameter(ord), cube)
     np.testing.assert_allclose(L2Ball(3, radius=2.0).diameter(2), 4.0)
-
-
-def test_a_method_of_a_former_name_is_refused():
-    with pytest.raises(DomainError, match=r"Old.shown is now called view; rename the method"):
-        type("Old", (Box,), {"shown": lambda self, x: x})

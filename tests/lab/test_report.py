@@ -245,9 +245,9 @@ def test_a_certificate_is_shown_only_where_a_gap_could_be_seen(stored, report):
 
 
 def test_few_lines_are_shown_at_first(study, tmp_path):
-    """The best of each group in turn; a report of an older store has no score over the rounds."""
+    """The best of each group in turn."""
     copies = {f"stay {i}": study.learners["stay"] for i in range(9)}
-    rows = study._stored().filter(learner="stay").drop("score_curve")
+    rows = study._stored().filter(learner="stay")
     rows = pl.concat([rows.with_columns(learner=pl.lit(name)) for name in copies])
     kept = {key: getattr(study, key) for key in ("sources", "horizons", "seeds", "tol", "played_on")}
     altered = types.SimpleNamespace(**kept, learners=copies, _stored=lambda: rows, out=tmp_path)
@@ -256,7 +256,7 @@ def test_few_lines_are_shown_at_first(study, tmp_path):
     assert pressed[:8] == ["stay 7", "stay 8", *(f"stay {i}" for i in range(6))] and len(pressed) == 16
     assert text.count('class="extra" hidden') == 2 and text.count("Show 1 more") == 4
     assert ">Odd ones<" in text and ">Others<" in text
-    assert 'id="pacing-round-regret"' in text and 'id="pacing-round-score"' not in text
+    assert 'id="pacing-round-regret"' in text and 'id="pacing-round-regret_bound"' not in text
     assert "stay 0, stay 1, stay 2 and 6 others share the lowest score on both problems." in text
 
 

@@ -2,13 +2,11 @@
 
 import functools
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +19,7 @@ import cocoax as cx
 from cocoax.core.fingerprint import fingerprint
 from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study
-from cocoax.lab.results import rows, statistics
+from cocoax.lab.results import statistics
 from cocoax.lab.results.store import Store, packed
 from cocoax.lab.run import batch, tasks
 from cocoax.lab.run.batch import capacity_of
@@ -330,39 +328,6 @@ def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
     another = {"theta x 2": cx.learners.Blocks(cx.primal.OCG(), theta_scale=2.0)}
     small(tmp_path, learners=another).run(quiet=True)
     assert played == [("game", 3), ("game", 3)]  # against the comparators that are stored
-
-
-STORED = Path(__file__).parent / "stored"
-"""Two games that cocoax 0.1.0 stored before its modules moved, with JAX 0.10.2, on the CPU, in float64."""
-
-
-def test_a_study_of_the_version_before_goes_on(tmp_path, finished, monkeypatch):
-    shutil.copytree(STORED, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(jax, "__version__", "0.10.2")
-    learners = {"OCG": LEARNERS["OCG"]}
-    with jax.enable_x64(True):
-        old = small(tmp_path, learners=learners, horizons=[8], seeds=range(2))
-        assert not old.missing()
-        longer = small(tmp_path, learners=learners)
-        assert {(game.horizon, game.seed) for game in longer.missing()} == {(8, 2), (20, 0), (20, 1), (20, 2)}
-        longer.run(quiet=True)
-    expected = finished.table().filter(learner="OCG")
-    assert longer.table().columns == expected.columns
-    for figure in ("violation", "loss", "multiplier", "lmo_calls"):
-        np.testing.assert_allclose(longer.table()[figure], expected[figure], rtol=1e-9, atol=1e-9)
-    # comparators of that version were found by another method: they agree to their gaps, prices to the root of those
-    regret, gap = (np.array([table[name] for table in (longer.table(), expected)]) for name in ("regret", "gap"))
-    assert gap.max() < 1e-3
-    assert (np.abs(regret[0] - regret[1]) <= gap.sum(0) + 1e-9).all()
-    np.testing.assert_allclose(longer.table()["score"], expected["score"], atol=3e-3)
-
-
-def test_scores_that_were_stored_without_a_price_are_charged_twice_the_multiplier(finished):
-    """0.1.0 charged the multiplier once, and did not store the charge."""
-    stored = finished._stored()
-    new, old = rows.table(stored), rows.table(stored.drop("charge"))
-    np.testing.assert_allclose(old["score"] - new["regret"], 2 * (new["score"] - new["regret"]), atol=1e-9)
-    assert (new["score"] - new["regret"]).max() > 0
 
 
 SCRIPT = """

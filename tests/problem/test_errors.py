@@ -405,7 +405,7 @@ PARTS = {
     for module in (learners, baselines, primal, primal.steps, dual)
     for name, each in inspect.getmembers(module, inspect.isclass)
     if issubclass(each, eqx.Module) and not name.startswith(("_", "Abstract"))
-    if name not in ("Cost", "Outcome", "RoundBounds", "Scale", "Weights")
+    if name not in ("Cost", "Outcome", "RoundBounds", "Weights")
 }
 GIVEN = {  # what else a class must be given
     **{"primal": primal.OCG(), "dual": dual.RegularizedAscent(1.0, 0.1), "rule": dual.Penalty(1.0), "step": 0.1},

@@ -70,9 +70,6 @@ class AbstractDomain(eqx.Module):
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        for former, name in {"kept": "truncate", "shown": "view", "admitted": "validate"}.items():
-            if former in vars(cls):
-                raise DomainError(f"{cls.__name__}.{former} is now called {name}; rename the method")
         for name, wrap in WRAPPERS.items():
             if name in vars(cls):
                 setattr(cls, name, wrap(vars(cls)[name]))

@@ -41,10 +41,6 @@ class Outcome(eqx.Module):
     gradient_calls: Int[AnyArray, "*rounds"] | int
     finite: Bool[AnyArray, "*rounds"] | bool  # loss, constraints and all gradients, in a round within the horizon
 
-    def __iter__(self):
-        """Loss, constraint, multiplier, LMO and gradient calls: sessions of 0.1.0 returned these as a tuple."""
-        return iter((self.loss, self.constraint, self.multiplier, self.lmo_calls, self.gradient_calls))
-
 
 class Horizon(eqx.Module):
     """How many rounds a learner plans for.

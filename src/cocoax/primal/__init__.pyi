@@ -8,7 +8,6 @@ from .base import Cost as Cost
 from .base import Facts as Facts
 from .base import Revealed as Revealed
 from .base import RoundBounds as RoundBounds
-from .base import Scale as Scale
 from .base import cost as cost
 from .base import first_guess as first_guess
 from .base import step_size as step_size

@@ -34,9 +34,6 @@ def step_size(domain: AbstractDomain, bounds: RoundBounds, power: float) -> Floa
     return jnp.asarray(domain.diameter(2), kind) / (bounds.lipschitz * bounds.horizon.astype(kind) ** power)
 
 
-Scale = RoundBounds  # its old name
-
-
 class Cost(eqx.Module):
     """What a step used (LMO and gradient calls), and whether its gradients were finite."""
 

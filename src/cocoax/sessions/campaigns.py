@@ -11,7 +11,6 @@ from ..errors import SessionError
 from ..learners.budgets import budget_count
 from . import blame, outcomes, packing, slots
 from .arguments import LONGEST_NAME
-from .before_slots import columns_now, columns_then
 from .campaign_events import (
     BEGAN,
     CHANGED,
@@ -233,8 +232,7 @@ class Campaigns:
 
     def notes(self) -> dict:
         """As JSON; with `arrays` it is the whole state."""
-        asked, slots = self.request_schema is not None, self.most_waiting
-        return {"rows": self.capacity, "names": len(self._names()), "requests": asked, "slots": slots}
+        return {"rows": self.capacity, "names": len(self._names()), "requests": self.request_schema is not None}
 
     def _names(self) -> bytes:
         return json.dumps([self.rows, self._free]).encode()
@@ -248,21 +246,13 @@ class Campaigns:
         match notes:
             case {"rows": int(rows), "names": int(names), "requests": bool(asked)} if 0 <= rows <= MOST_ROWS:
                 if 0 <= names <= 64 + rows * (6 * LONGEST_NAME + 16):
-                    columns = self._empty(0, asked) if "slots" in notes else self._then(asked)
-                    none = columns, self.totals.empty(0)
+                    none = self._empty(0, asked), self.totals.empty(0)
                     like = jax.tree.map(lambda leaf: packing.nothing((rows, *leaf.shape[1:]), leaf.dtype), none)
                     return packing.nothing((names,), np.uint8), jax.random.key_data(self.key), *like
         raise ValueError("not the notes of a fleet")
 
-    def _then(self, asked: bool) -> slots.Columns:
-        """The columns of a snapshot from before late feedback."""
-        request = self.request_schema.size if asked and self.request_schema is not None else 0
-        return columns_then(0, self.programs.width, request, self.programs.decisions.size if asked else 0)
-
     def restore(self, notes: dict, arrays):
         names, key, self.columns, self.totals.columns = arrays
-        if "slots" not in notes:
-            self.columns = columns_now(self.columns, self.problem.has_requests)
         try:
             self.rows, self._free = json.loads(names.tobytes())
         except (ValueError, TypeError, RecursionError):

@@ -66,7 +66,7 @@ def stored_comparator(row) -> Comparator | str:
         return row["reason"]
     loss, multiplier = np.asarray(row["loss"], np.float64), np.asarray(row["multiplier"], np.float64)
     value, lower = np.asarray(row["value"]), np.asarray(row["lower_bound"])
-    price = None if row.get("price") is None else np.asarray(row["price"], np.float64)  # 0.1.0 did not store it
+    price = np.asarray(row["price"], np.float64)
     return Comparator(np.zeros(0), loss, np.zeros((len(loss), len(multiplier))), value, lower, multiplier, price)
 
 
@@ -85,21 +85,13 @@ def refused_rows(reasons: dict[str, str]) -> pl.DataFrame:
 
 def table(stored: pl.DataFrame) -> pl.DataFrame:
     """A row per stored game: what was played, and the figures of the last round."""
-    missing = {"charge", "regret_bound"} - set(stored.columns)  # as in stores of earlier versions
-    stored = stored.with_columns(**dict.fromkeys(missing, pl.lit(None, pl.Float64)))
-    score, regret = pl.col("score"), pl.col("regret")
-    old = pl.col("charge").is_null()  # by 0.1.0, which charged the multiplier once
-    return stored.with_columns(score=pl.when(old).then(2 * score - regret).otherwise(score)).select(*GAME, *FIGURES)
+    return stored.select(*GAME, *FIGURES)
 
 
 def curves(stored: pl.DataFrame) -> pl.DataFrame:
     """A row for each stored round of each game that could be played."""
     lists = ["round", *CURVES]
     rows = stored.filter(pl.col("reason").is_null())
-    missing = {"score_curve", "regret_bound_curve"} - set(rows.columns)  # as in stores of earlier versions
-    rows = rows.with_columns(**dict.fromkeys(missing, pl.lit(None, pl.List(pl.Float64))))
-    unknown = pl.col("regret_curve").list.eval(pl.element() * np.nan)
-    rows = rows.with_columns(pl.col("score_curve", "regret_bound_curve").fill_null(unknown))
     return rows.select(*GAME, *(pl.col(f"{x}_curve").alias(x) for x in lists)).explode(lists)
 
 
@@ -145,7 +137,6 @@ def _game_row(key, game: Game, comparator: Comparator | str, seconds):
         "constraints": len(game.names),
         "bad_round": int(game.bad_round),
         "reason": None,
-        "charge": score[-1] - regret[-1],
         "seconds": seconds,
         "round_curve": (at + 1).tolist(),
         **{f"{name}_curve": values[at].tolist() for name, values in zip(CURVES, curves)},
@@ -158,7 +149,6 @@ SCHEMA = {
     "constraints": pl.Int64,
     "bad_round": pl.Int64,
     "reason": pl.String,
-    "charge": pl.Float64,  # for violation, in the score
     "seconds": pl.Float64,
     "round_curve": pl.List(pl.Int64),
     **{f"{name}_curve": pl.List(pl.Float64) for name in CURVES},

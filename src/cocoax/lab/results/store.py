@@ -7,7 +7,6 @@ checksum of its bytes: one that was damaged is set aside, and its batch is playe
 
 import hashlib
 import io
-import re
 import uuid
 import warnings
 from pathlib import Path
@@ -20,7 +19,6 @@ from ...core.files import write_file
 from ...errors import LabError
 
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-_CHECKSUM = re.compile(r"-[0-9a-f]{32}-([0-9a-f]{32})\.parquet")  # parts of the first version have none
 
 
 class Packed(NamedTuple):
@@ -109,8 +107,7 @@ def _checked(part: Path) -> bytes:
         data = part.read_bytes()
     except OSError as error:
         raise LabError(f"cannot read {part}: {error.strerror}; delete it and run again with --resume") from None
-    name = _CHECKSUM.search(part.name)
-    if name is not None and name[1] != _checksum(data):
+    if part.stem.rpartition("-")[2] != _checksum(data):
         raise _Damaged(f"{part} is damaged: run again with --resume")
     return data
 
