@@ -22,7 +22,7 @@ from cocoax.lab import Study
 from cocoax.lab.report.data import ReportData
 from cocoax.lab.report.figures import draw_horizons, styles
 from cocoax.lab.report.games import plot
-from cocoax.lab.report.learner_facts import describe, other_parameters
+from cocoax.lab.report.learner_facts import as_code, other_parameters
 from cocoax.lab.report.write import _images, write_report
 from cocoax.lab.results import statistics
 from cocoax.lab.results.rows import FIGURES
@@ -370,7 +370,7 @@ def test_changed_parameters_are_found_in_parts():
     assert other_parameters(learners.LyapStoch(scale=0.5)) == {"scale": "0.5"}
     assert other_parameters(learners.Auto(memory=50)) == {"memory": "50"}
     other = eqx.tree_at(lambda each: each.dual.gain, learners.Auto(), jnp.asarray(0.5))
-    assert other_parameters(other) == {"dual.gain": "0.5"} and "gain=0.5" in describe(other)
+    assert other_parameters(other) == {"dual.gain": "0.5"} and "gain=0.5" in as_code(other)
     pair = learners.PrimalDual(cx.primal.OCG(), cx.dual.RegularizedAscent(theta=0.5, mu=0.25))
     assert other_parameters(pair) == {"dual.theta": "0.5", "dual.mu": "0.25"}
 
@@ -378,7 +378,7 @@ def test_changed_parameters_are_found_in_parts():
 @pytest.mark.parametrize("learner", WRITTEN)
 def test_learners_are_described_as_one_writes_them(learner):
     modules = cx.learners, cx.baselines, cx.primal, cx.primal.steps, perturbation, cx.dual
-    again = eval(describe(learner), {name: each for part in modules for name, each in inspect.getmembers(part)})
+    again = eval(as_code(learner), {name: each for part in modules for name, each in inspect.getmembers(part)})
     assert eqx.tree_equal(again, learner)
 
 

@@ -19,8 +19,8 @@ from ..learners.base import AnyArray
 from ..problem.minorants import Minorants
 from ..problem.policy_sums import PolicySums
 from ..problem.problem import Problem
-from . import describe
 from .metrics import metric_columns
+from .summary import figure, summary
 
 
 @contextlib.contextmanager
@@ -203,13 +203,13 @@ class Game(eqx.Module):
         writes it; notebooks show it. Needs `pip install "cocoax[figures]"`. Several learners in one figure:
         `cx.lab.plot`.
         """
-        return describe.figure(self, comparator, title)
+        return figure(self, comparator, title)
 
     def __repr__(self):
-        return str(describe.summary(self)) if self._is_known() else eqx.tree_pformat(self)
+        return str(summary(self)) if self._is_known() else eqx.tree_pformat(self)
 
     def _repr_html_(self):
-        return describe.summary(self).html() if self._is_known() else None
+        return summary(self).html() if self._is_known() else None
 
     def _is_known(self):
         parts = self.loss, self.constraint, self.multiplier, self.lmo_calls, self.gradient_calls, self.bad_round

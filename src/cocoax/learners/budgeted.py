@@ -204,11 +204,11 @@ def _amount(function, x, seen, state):
     return as_rounded(amount, state.rounds)
 
 
-def _taken_by_rounding(given, kept) -> Float[Array, " k"]:
+def _taken_by_rounding(budget, rounded) -> Float[Array, " k"]:
     """Without 64-bit numbers, a budget such as 16,777,219 is not one that JAX can keep."""
-    if tree.is_traced(given):
-        return jnp.zeros_like(kept)
-    return jnp.asarray(np.atleast_1d(np.asarray(given, float)) - np.asarray(kept, float), kept.dtype)
+    if tree.is_traced(budget):
+        return jnp.zeros_like(rounded)
+    return jnp.asarray(np.atleast_1d(np.asarray(budget, float)) - np.asarray(rounded, float), rounded.dtype)
 
 
 def _limits(number, beyond, dtype):

@@ -36,13 +36,13 @@ class Sample(eqx.Module):
 
     def store(self, problem, expected, point: Point, number, place) -> "Sample":
         values = problem.values(point, expected)[1]
-        of_loss, of_constraints = problem.gradients(point, expected)
-        rows = jax.vmap(lambda gradient: ravel_pytree(gradient)[0])(of_constraints)
+        loss_gradient, constraint_gradients = problem.gradients(point, expected)
+        rows = jax.vmap(lambda gradient: ravel_pytree(gradient)[0])(constraint_gradients)
         tangent = problem.domain.tangent
-        squares = jax.vmap(lambda gradient: tree.norm(tangent(gradient)) ** 2)(of_constraints)
-        sizes = jnp.concatenate([(tree.norm(tangent(of_loss)) ** 2)[None], squares])
+        squares = jax.vmap(lambda gradient: tree.norm(tangent(gradient)) ** 2)(constraint_gradients)
+        sizes = jnp.concatenate([(tree.norm(tangent(loss_gradient)) ** 2)[None], squares])
         offset = values - rows @ ravel_pytree(point)[0]
-        new = Sample(ravel_pytree(of_loss)[0], rows, offset, number, sizes)
+        new = Sample(ravel_pytree(loss_gradient)[0], rows, offset, number, sizes)
         return jax.tree.map(lambda old, one: old.at[place].set(one.astype(old.dtype), mode="drop"), self, new)
 
     def part(self, first, size: int) -> "Sample":

@@ -84,12 +84,12 @@ class EntropicNewton(AbstractPrimal):
         shares = shares / groups.sums(shares)
         above = gradient - groups.sums(shares * gradient)
         spans = jnp.hypot(state.spans, above.max() - above.min())
-        unit = jnp.abs(above).max()  # without it, bends would have the third power of the loss's unit
+        unit = jnp.abs(above).max()  # without it, the curvature would have the third power of the loss's unit
         above = ratio(above, unit)
-        way = -total * shares * above
-        bends = jnp.dot(way, product(way))
+        direction = -total * shares * above
+        curvature = jnp.dot(direction, product(direction))
         usual = math.sqrt(8 * math.log(max(shares.size, 2))) * ratio(unit, spans)
-        rate = jnp.where(bends > 0, ratio(-jnp.dot(gradient, way), bends), usual)
+        rate = jnp.where(curvature > 0, ratio(-jnp.dot(gradient, direction), curvature), usual)
         weights = shares * jnp.exp(-jnp.clip(rate * above, -_MOST, _MOST))
         spent = cost(gradient_calls=2, finite=jnp.isfinite(gradient).all())
         return _State(total * weights / groups.sums(weights), spans), spent

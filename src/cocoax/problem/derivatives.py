@@ -93,14 +93,14 @@ def anew_if_mixed(function: Callable) -> Callable:
     """
 
     @functools.wraps(function)
-    def call(*given, **options):
+    def call(*arguments, **options):
         try:
-            return function(*given, **options)
+            return function(*arguments, **options)
         except ValueError as caught:
             if not ("verifier errors" in str(caught) and "f32>" in str(caught) and "f64>" in str(caught)):
                 raise
         jax.clear_caches()
-        return function(*given, **options)
+        return function(*arguments, **options)
 
     return call
 

@@ -63,13 +63,13 @@ class Minorants(eqx.Module):
 
     def with_round(self, problem: Problem, x: Point, round: Round, outcome: Any) -> "Minorants":
         """The sums after one more round, in which x was played; the values in `outcome` include movement."""
-        values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
-        size = _sizes(problem.domain, x, values, of_loss, of_constraints)
+        values, at_x, loss_gradient, constraint_gradients = _tangents(problem, x, round)
+        size = _sizes(problem.domain, x, values, loss_gradient, constraint_gradients)
         added = _Sums(outcome.loss, values - at_x, None, outcome.multiplier, outcome.constraint, size)
         small, small_lost = (eqx.tree_at(lambda s: s.slope, each, None) for each in (self.sums, self.lost))
         pairs = jax.tree.map(compensated_add, small, small_lost, added)
         sums, lost = jax.tree.transpose(jax.tree.structure(added), jax.tree.structure((0, 0)), pairs)
-        slopes = tree.sub(self.lost.slope, (of_loss, of_constraints))
+        slopes = tree.sub(self.lost.slope, (loss_gradient, constraint_gradients))
         (total, slopes), _ = jax.lax.while_loop(  # once or never
             lambda state: state[1],
             lambda state: (_settled(*state[0]), jnp.asarray(False)),
@@ -159,16 +159,16 @@ class Minorants(eqx.Module):
         next one is where a rising and a falling line meet.
         """
         direction, slopes = self.mean_multiplier, self.slope
-        of_loss = jax.tree.map(lambda leaf: leaf[0], slopes)
-        of_constraints = tree.combine(direction, jax.tree.map(lambda leaf: leaf[1:], slopes))
+        loss_slope = jax.tree.map(lambda leaf: leaf[0], slopes)
+        constraint_slope = tree.combine(direction, jax.tree.map(lambda leaf: leaf[1:], slopes))
 
         def line(multiple, guess):
             """(height at multiple 0, slope, value at `multiple`) of the line that the best vertex gives, and that
             vertex.
             """
-            vertex = domain.lmo(tree.add(of_loss, tree.scale(multiple, of_constraints)), guess)
-            height = self.sums.offset[0] + vertex.dot(of_loss)
-            slope = direction @ self.sums.offset[1:] + vertex.dot(of_constraints)
+            vertex = domain.lmo(tree.add(loss_slope, tree.scale(multiple, constraint_slope)), guess)
+            height = self.sums.offset[0] + vertex.dot(loss_slope)
+            slope = direction @ self.sums.offset[1:] + vertex.dot(constraint_slope)
             return (height, slope, height + multiple * slope), vertex
 
         def meeting(rising, falling):
@@ -193,7 +193,7 @@ class Minorants(eqx.Module):
 
         one, vertex = jnp.ones_like(self.sums.loss), tree.astype(domain.vertex(), self.sums.loss.dtype)
         if not len(direction):
-            return direction, domain.lmo(of_loss, vertex)
+            return direction, domain.lmo(loss_slope, vertex)
         middle, vertex = line(one, vertex)
         rises = middle[1] > 0
         other = jnp.where(rises, _MOST, 0).astype(one.dtype)
@@ -226,9 +226,9 @@ def _settled(total, lost):
     return new, tree.add(tree.sub(new, total), lost)
 
 
-def _stacked(of_loss, of_constraints):
+def _stacked(loss_gradient, constraint_gradients):
     """The slopes of the loss and of the constraints, along one leading axis."""
-    return jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), of_loss, of_constraints)
+    return jax.tree.map(lambda f, g: jnp.concatenate([f[None], g]), loss_gradient, constraint_gradients)
 
 
 def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n"], Point]:
@@ -236,18 +236,18 @@ def tangents(problem: Problem, x: Point, round: Round) -> tuple[Float[Array, " n
 
     Offsets are lowered by a bound on rounding errors, as in `Minorants.cautious`.
     """
-    values, at_x, of_loss, of_constraints = _tangents(problem, x, round)
-    size, offset = _sizes(problem.domain, x, values, of_loss, of_constraints), values - at_x
+    values, at_x, loss_gradient, constraint_gradients = _tangents(problem, x, round)
+    size, offset = _sizes(problem.domain, x, values, loss_gradient, constraint_gradients), values - at_x
     slack = size[0] + (2 + _EVALUATED) * size[1] + _EVALUATED * jnp.abs(offset)
-    return offset - float(jnp.finfo(offset.dtype).eps) * slack, _stacked(of_loss, of_constraints)
+    return offset - float(jnp.finfo(offset.dtype).eps) * slack, _stacked(loss_gradient, constraint_gradients)
 
 
-def _sizes(domain, x, values, of_loss, of_constraints):
+def _sizes(domain, x, values, loss_gradient, constraint_gradients):
     """(2, n): |h(x)| for the loss and each constraint, and a bound on |<grad h(x), y>| over X.
 
     Rounding errors are proportional to these.
     """
-    lengths = jnp.concatenate([tree.norm(of_loss)[None], jax.vmap(tree.norm)(of_constraints)])
+    lengths = jnp.concatenate([tree.norm(loss_gradient)[None], jax.vmap(tree.norm)(constraint_gradients)])
     reach = tree.norm(x) + _diameter(domain).astype(lengths.dtype)
     return jnp.stack([jnp.abs(values), reach * lengths])
 
@@ -255,12 +255,12 @@ def _sizes(domain, x, values, of_loss, of_constraints):
 def _tangents(problem, x, round):
     """(values at x, <slopes, x>, slope of the loss, slopes of the constraints)."""
     value, values = problem.values(x, round, x)
-    of_loss, of_constraints = problem.gradients(x, round)
+    loss_gradient, constraint_gradients = problem.gradients(x, round)
     at_x = problem.derivative(x, round, x)
     if at_x is None:
-        at_x = tree.dot(of_loss, x), jax.vmap(lambda slope: tree.dot(slope, x))(of_constraints)
+        at_x = tree.dot(loss_gradient, x), jax.vmap(lambda slope: tree.dot(slope, x))(constraint_gradients)
     values, at_x = (jnp.concatenate([of_f[None], of_g]) for of_f, of_g in ((value, values), at_x))
-    return values, at_x, of_loss, of_constraints
+    return values, at_x, loss_gradient, constraint_gradients
 
 
 def _diameter(domain):

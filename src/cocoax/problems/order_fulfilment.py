@@ -72,7 +72,7 @@ def fulfilment(key: PRNGKeyArray, *, warehouses: int = 4, hubs: int = 3, stock: 
     edges += [(0, others), (others, customer)]
     hub_key, stock_key = jax.random.split(key)
     shares = jax.random.uniform(stock_key, (warehouses,), dtype=float, minval=0.5, maxval=1.5)
-    way = jax.random.uniform(hub_key, (warehouses, hubs), dtype=float, minval=0.2, maxval=1.0)
+    hub_costs = jax.random.uniform(hub_key, (warehouses, hubs), dtype=float, minval=0.2, maxval=1.0)
     problem = Problem(
         ShortestPath(edges, source=0, sink=customer),
         _loss,
@@ -81,4 +81,4 @@ def fulfilment(key: PRNGKeyArray, *, warehouses: int = 4, hubs: int = 3, stock: 
         request=True,
         integral=True,
     )
-    return Instance(problem, Sampler(_Orders(stock * shares / shares.sum(), way)), None, None)
+    return Instance(problem, Sampler(_Orders(stock * shares / shares.sum(), hub_costs)), None, None)

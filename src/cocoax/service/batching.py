@@ -190,10 +190,10 @@ class Batcher:
 
     def _decided(self, calls: list[Call], names: list, tickets: list | None) -> list[dict]:
         answer = self.fleet.decide(names, joined([call.data for call in calls]), tickets=tickets)
-        decisions, given = answer if self.fleet.is_late else (answer, None)
+        decisions, new = answer if self.fleet.is_late else (answer, None)
         parts = self._split(calls, {"decisions": decisions, "rounds": self.fleet.rounds(names)})
-        if given is not None:
-            left = iter(given)
+        if new is not None:
+            left = iter(new)
             for call, part in zip(calls, parts):
                 own = [next(left) for _ in call.names]
                 part |= {"ticket": own[0]} if call.single else {"tickets": own}

@@ -210,8 +210,8 @@ def _check_vmapped_games(games):
     lane = jax.tree.map(lambda leaf: leaf[3], decisions)
     until, unswapped = (jax.tree.map(lambda leaf, i=i: leaf[i, : t + 1], decisions) for i in (3, 0))
     require_same(until, unswapped, f"what is played in round {t} must not change decisions up to it")
-    way = [round_of(lane, t - 1), other, round_of(lane, t + 1)]
-    for s, before, x in zip(range(t, games.length), way, way[1:]):
+    points = [round_of(lane, t - 1), other, round_of(lane, t + 1)]
+    for s, before, x in zip(range(t, games.length), points, points[1:]):
         found = outcomes.loss[3, s], outcomes.constraint[3, s]
         values = problem.values(x, games.round(s), before)
         require_close(found, values, games.tol, f"loss and constraint must be at played, also in round {s}")

@@ -31,16 +31,16 @@ def learner_facts(learners: Mapping[str, Any]) -> list[LearnerFacts]:
     A name may have one learner per problem, as a dict; each of these then has facts of its own.
     """
     return [
-        LearnerFacts(name, problem, describe(learner), other_parameters(learner))
+        LearnerFacts(name, problem, as_code(learner), other_parameters(learner))
         for name, one_or_many in learners.items()
         for problem, learner in (one_or_many if isinstance(one_or_many, Mapping) else {None: one_or_many}).items()
     ]
 
 
-def describe(part) -> str:
+def as_code(part) -> str:
     """The Python code that makes this module, with its numbers."""
     if isinstance(part, eqx.Module):
-        inner = ", ".join(f"{key}={describe(value)}" for key, value in arguments(part).items() if value is not None)
+        inner = ", ".join(f"{key}={as_code(value)}" for key, value in arguments(part).items() if value is not None)
         name = part.known_as if isinstance(part, AbstractLearner) else type(part).__name__
         return f"{name}({inner})"
     if eqx.is_array_like(part) and not isinstance(part, bool):
@@ -96,6 +96,6 @@ def _unequal(part, default) -> dict[str, str]:
     for name, value in values.items():
         if isinstance(value, eqx.Module) and type(value) is type(defaults[name]):
             others |= {f"{name}.{inner}": text for inner, text in _unequal(value, defaults[name]).items()}
-        elif describe(value) != describe(defaults[name]):
-            others[name] = describe(value)
+        elif as_code(value) != as_code(defaults[name]):
+            others[name] = as_code(value)
     return others
