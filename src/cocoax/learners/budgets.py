@@ -54,14 +54,14 @@ def budget_count(learner: AbstractLearner) -> int:
     return 0 if inner is None else inner.budgets
 
 
-def spending(learner: AbstractLearner, state: Any) -> Spending:
-    """Where its budgets stand."""
+def spending(learner: Any, state: Any) -> Spending:
+    """Where the budgets stand, of a learner that has some."""
     while isinstance(learner, AbstractRecorder):
         learner, state = learner.learner, state.learner
     return learner.spending(state)
 
 
-def updated(learner: AbstractLearner, state: Any, update: Callable[[AbstractBudgetedLearner, Any], Any]) -> Any:
+def updated(learner: Any, state: Any, update: Callable[[AbstractBudgetedLearner, Any], Any]) -> Any:
     """The state in which that of the learner with budgets is `update(that learner, its state)`."""
     if not isinstance(learner, AbstractRecorder):
         return update(learner, state)
