@@ -1,5 +1,7 @@
 """The online certificate: never below the true regret, whoever plays; exact where rounds are linear."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,9 @@ from scipy.optimize import linprog
 
 import cocoax as cx
 from cocoax.learners import DPP, Auto, Certified, Stay
+from cocoax.problem.lagrangian import proven_least
 from cocoax.problem.minorants import tangents
+from cocoax.problem.policy_sums import PolicySums
 
 pytestmark = pytest.mark.usefixtures("free_promotion")
 KEY = jax.random.key(0)
@@ -154,15 +158,30 @@ def test_it_never_counts_a_comparator_that_breaks_the_constraints():
 @pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
 def test_rounding_proves_no_infeasibility(kind):
     """Only 0 meets the constraint, whose minorants then are rounding and nothing else."""
-    domain = cx.domains.Box(jnp.zeros(3, kind), jnp.ones(3, kind))
-    for function in (lambda x, r: jnp.mean(7 * r * x) / 7 * 3, lambda x, r: r[0] * x[0] + r[1] * x[1] + r[2] * x[2]):
-        problem = cx.Problem(domain, lambda x, r: -jnp.vdot(r[::-1], x), function)
-        for seed in range(2):
-            rounds = jnp.asarray(np.random.default_rng(seed).uniform(0.1, 3, (50, 3)), kind)
-            game = cx.play(problem, TRACKED, rounds, key=KEY, certify=True)
+    shares = lambda x, r: jnp.mean(7 * r * x) / 7 * 3, lambda x, r: r[0] * x[0] + r[1] * x[1] + r[2] * x[2]
+    for function, seed in itertools.product(shares, range(2)):
+        rounds = np.random.default_rng(seed).uniform(0.1, 3, (50, 3)).astype(kind)
+        with jax.enable_x64(kind is jnp.float64):
+            problem = cx.Problem(cx.domains.ZeroOneCube(3), lambda x, r: -jnp.vdot(r[::-1], x), function)
+            learner = jax.tree.map(lambda leaf: leaf.astype(kind), TRACKED)
+            game = cx.play(problem, learner, rounds, key=KEY, certify=True)
             certificate = game.certificate()
-            assert not certificate.infeasible
-            assert certificate.regret >= float(game.loss.sum()) - 1e-5  # 0 costs nothing
+        assert game.loss.dtype == kind and not certificate.infeasible
+        assert certificate.regret >= float(game.loss.sum()) - 1e-5  # 0 costs nothing
+
+
+def between_limits(x, r):
+    return jnp.stack([x[0] - 0.5, r[0] - x[0]])
+
+
+@pytest.mark.parametrize("kind, proven, lost", [(np.float32, 1e-4, (3e-6, 1e-6)), (np.float64, 3e-6, (1e-9,))])
+def test_what_functions_may_have_lost_proves_no_infeasibility(kind, proven, lost):
+    """x <= 1/2 and x >= 1/2 + gap, in sums of about 6 a round: 2e-6 of that is needed in float32, 1e-9 in float64."""
+    for gap in (proven, *lost):
+        with jax.enable_x64(kind is np.float64):
+            problem = cx.Problem(cx.domains.ZeroOneCube(1), lambda x, r: -x[0], between_limits, constraints=2)
+            game = cx.play(problem, Stay(), np.full((50, 1), 0.5 + gap, kind), key=KEY, certify=True)
+            assert game.loss.dtype == kind and game.certificate().infeasible == (gap == proven)
 
 
 class _Loud(Stay):
@@ -181,12 +200,14 @@ def test_rounding_that_cancels_proves_nothing(kind, learner):
     Every decision is feasible, and the best one costs -1 a round. As values are rounded, it seems to break the budget.
     """
     unit = 0.15e6 * float(jnp.finfo(kind).eps)
-    swings = jnp.asarray(np.tile([1e6, -1e6], 50), kind)
-    domain = cx.domains.Box(jnp.zeros(1, kind), jnp.ones(1, kind))
-    problem = cx.Problem(domain, lambda x, r: -x[0], lambda x, r: (kind(unit) * x[0] - kind(unit)) + r)
-    game = cx.play(problem, learner, swings, key=KEY, certify=100)  # stays in the middle
-    assert not game.certificate().infeasible
-    assert game.certificate().regret >= 50 and game.certified[-1] >= 50
+    swings = np.tile([1e6, -1e6], 50).astype(kind)
+    with jax.enable_x64(kind is jnp.float64):
+        unit_cube = cx.domains.ZeroOneCube(1)
+        problem = cx.Problem(unit_cube, lambda x, r: -x[0], lambda x, r: (kind(unit) * x[0] - kind(unit)) + r)
+        game = cx.play(problem, learner, swings, key=KEY, certify=100)  # stays in the middle
+        certificate = game.certificate()
+    assert game.loss.dtype == kind and not certificate.infeasible
+    assert certificate.regret >= 50 and game.certified[-1] >= 50
 
 
 @pytest.mark.parametrize("size", [1, 2000])
@@ -340,6 +361,26 @@ def test_tangents_are_not_above_the_loss_in_float32():
     x, rows, offsets, slopes = (np.asarray(part, np.float64) for part in (x, rows, offsets[:, 0], slopes[:, 0]))
     room = 0.5 * (rows * x).sum(1) ** 2 - offsets - (slopes * x).sum(1)
     assert (room >= 0).all() and (room <= 1e-3).all()
+
+
+def test_a_sum_over_requests_is_not_above_its_terms_in_float32():
+    """Of 64 terms, in 100 sums; about half of them are rounded up."""
+    draws = np.random.default_rng(6).uniform(0.5, 1, (100, 64)).astype(np.float32)
+    with jax.enable_x64(False):
+        problem, x = cx.Problem(cx.domains.ZeroOneCube(1), lambda x, r: r + x[0], request=True), jnp.zeros(1)
+
+        def add(sums, r):
+            return sums.with_round(problem, x, r, jnp.zeros(0)), None
+
+        def bound(rounds):
+            return jax.lax.scan(add, PolicySums.none(problem, x), rounds)[0].best_lower_bound()
+
+        def term(r):
+            return proven_least(problem, tangents(problem, x, r), jnp.ones(1))
+
+        bounds, terms = jax.jit(jax.vmap(bound))(draws), jax.jit(jax.vmap(jax.vmap(term)))(draws)
+    room = np.asarray(terms, float).sum(1) - np.asarray(bounds, float)
+    assert bounds.dtype == jnp.float32 and (room >= 0).all() and (room <= 64 * 1.2e-7 * 64).all()
 
 
 @pytest.mark.parametrize("bend", [False, pytest.param(True, marks=pytest.mark.slow)])

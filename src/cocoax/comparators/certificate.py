@@ -119,7 +119,10 @@ class _Search:
         if not len(self.next) or not np.isfinite(plane).all():
             return False  # gradients that are not finite prove nothing
         self.planes.append(plane)
-        previous, (self.next, highest, at_edge) = self.next, _highest(np.stack(self.planes), self.reach)
+        found = _highest(np.stack(self.planes), self.reach)
+        if found is None:
+            return False
+        previous, (self.next, highest, at_edge) = self.next, found
         if at_edge:
             self.reach *= 10
             if _is_proof(self.domain, self.minorants, self.next, self.sure):
@@ -131,7 +134,8 @@ class _Search:
 
 
 def _highest(planes, reach):
-    """The multiplier whose lowest plane is highest, that height, and whether it is as large as it may be."""
+    """The multiplier whose lowest plane is highest, that height, and whether it is as large as it may be; None where
+    HiGHS gives up, as at multipliers so large that planes differ by rounding only."""
     from scipy.optimize import linprog  # loaded only where it is used; jax brings it
 
     of_loss, of_constraints = (np.maximum(np.abs(part).max(0), _TINY) for part in (planes[:, :1], planes[:, 1:]))
@@ -142,6 +146,8 @@ def _highest(planes, reach):
         b_ub=heights[:, 0],
         bounds=[(None, None)] + [(0, reach)] * len(of_constraints),
     )
+    if answer.x is None:
+        return None
     height, *multiplier = answer.x
     return np.array(multiplier) * of_loss / of_constraints, height * float(of_loss[0]), max(multiplier) > 0.99 * reach
 
