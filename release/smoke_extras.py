@@ -90,10 +90,10 @@ def session(folder):
 
 def benchopt(folder):
     """One of our learners as a solver of benchopt."""
-    shutil.copytree(BENCHOPT, folder / "benchopt")
+    shutil.copytree(BENCHOPT, folder / "benchmark")
     chosen = ["-d", "arena-2026[series='cars, carbon',rounds=20]", "-s", "untuned[learner=Stay]", "-n", "1", "-r", "1"]
-    done = run(folder, "benchopt", "run", "benchopt", *chosen, "--no-plot", "--no-html", "--output", "tiny")
-    assert (folder / "benchopt" / "outputs" / "tiny.parquet").is_file(), done
+    done = run(folder / "benchmark", "benchopt", "run", ".", *chosen, "--no-plot", "--no-html", "--output", "tiny")
+    assert (folder / "benchmark" / "outputs" / "tiny.parquet").is_file(), done
 
 
 def solvers():

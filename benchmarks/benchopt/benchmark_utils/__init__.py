@@ -1,0 +1,1 @@
+"""What the solvers share; benchopt finds it by this file."""
