@@ -103,15 +103,15 @@ def session(tmp_path=None, **options):
     return cx.Session(problem(True, False), learner, path, key=KEY, pending=8, **options)
 
 
-def asks(number):
-    """One answer is worth something, and may cost 0.5."""
+def asks(number, cost=0.5):
+    """One answer is worth something, and may cost so much."""
     high = np.zeros((3, 2))
-    high[1] = 0.5
+    high[1] = cost
     return {"value": np.array([0.0, 1.0, 0.0]), "cost_at_most": high, "budget": np.full(2, 0.1 + number / 1e6)}
 
 
-def buys(it, number):
-    return bool(it.decide(asks(number), ticket=str(number))[1])
+def buys(it, number, cost=0.5):
+    return bool(it.decide(asks(number, cost), ticket=str(number))[1])
 
 
 NOTHING = {"cost": np.zeros((3, 2))}
@@ -134,6 +134,13 @@ def test_a_ticket_holds_its_worst_case_until_it_is_observed(tmp_path):
         assert not buys(it, 9)
         it.observe(NOTHING, ticket="7")
         assert [buys(it, number) for number in (10, 11)] == [True, False]
+
+
+def test_what_a_ticket_may_bring_in_is_not_spent_before_it_is_observed():
+    it = session()
+    assert buys(it, 0, cost=-1.0) and not buys(it, 1, cost=1.5)
+    it.observe({"cost": np.full((3, 2), -1.0)}, ticket="0")
+    assert buys(it, 2, cost=1.5)
 
 
 def test_an_expired_ticket_counts_as_played(tmp_path):

@@ -252,6 +252,13 @@ def test_a_margin_is_room():
         assert game.violation().max() <= 1e-12
 
 
+def test_a_bound_that_was_too_low_is_raised():
+    """To 1, which the first round shows. With 0.5, the third one would lead to 3."""
+    interval = cx.Problem(Box(np.zeros(1), np.ones(1)), lambda x, r: -x[0], lambda x, r: x[0])
+    game = cx.play(interval, Capped(Stay(), safe=[0.0], limit=2.5, bound=0.5), np.ones((5, 1)), key=KEY, start=[1.0])
+    np.testing.assert_allclose(game.violation()[:, 0], [1, 2, 2.5, 2.5, 2.5], rtol=1e-14)
+
+
 def test_the_learner_is_told_what_was_played():
     learner = capped(limit=0.0)
     state, outcome = learner.observe(problem(), begin(learner), jnp.asarray(COSTS[0]))

@@ -45,7 +45,10 @@ def test_curved_losses_that_rise_at_once_are_gone_all_the_way():
 
 
 def test_what_rounding_bends_is_linear():
-    np.testing.assert_array_equal(end(lambda x, r: 1e15 - x[1]), TO)
+    """A slope of 1/20 is lost in a sum of 10^15, so that the loss stays as it is: a bend of 1/20, at which 1/2 is best.
+    One of 1/2 is not lost in 10^6."""
+    np.testing.assert_array_equal(end(lambda x, r: 1e15 - 0.05 * x[1]), TO)
+    np.testing.assert_allclose(end(lambda x, r: 1e6 + halfway(x, r)), [0.5, 0.5, 0.0], atol=1e-8)
 
 
 @pytest.mark.parametrize("worst", [np.inf, np.nan])

@@ -12,6 +12,7 @@ from problem_tools import check_expected_constraint, check_stated_constants
 import cocoax as cx
 from cocoax import problems
 from cocoax.core.sums import running_sum
+from cocoax.games.minimize import _interval
 from cocoax.problems.completion import _random_subset
 from cocoax.theory.traced_powers import ceil_power
 
@@ -142,6 +143,13 @@ def test_minimize_encloses_the_true_value_and_bounds_the_true_gap():
     program = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(point - np.asarray(mean.cost))), within)  # pyright: ignore[reportAttributeAccessIssue]
     program.solve(solver="CLARABEL")
     assert expected_loss(x) - (program.value + 0.5 * noise) <= solution.gap.upper
+
+
+def test_intervals_have_the_confidence_they_state():
+    """Of 40,000, within four standard deviations; half of what they miss lies on each side."""
+    found = _interval(np.random.default_rng(0).normal(size=(4, 40_000)), 0.9)
+    assert np.mean(found.lower > 0) == pytest.approx(0.05, abs=0.0044)
+    assert np.mean(found.upper < 0) == pytest.approx(0.05, abs=0.0044)
 
 
 def test_minimize_works_without_constraints_and_refuses_nonsense():

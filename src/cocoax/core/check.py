@@ -34,7 +34,11 @@ def instance(value, kind, error, needed) -> Any:
 
 
 def whole(value, name, error, low=None, high=_LARGEST) -> int:
-    """A whole number that int32 can hold."""
+    """A whole number that int32 can hold.
+
+    >>> whole(2**31 - 1, "rounds", ValueError)
+    2147483647
+    """
     try:
         if np.ndim(value) > 0:
             raise TypeError

@@ -21,8 +21,8 @@ def compensated_add(total, lost, value):
 def exact_add(total, rest, value):
     """(total + value, the new rest): their sum is total + rest + value, as if in twice the digits (Knuth's two-sum).
 
-    >>> exact_add(1e16, 0.0, 1.0)
-    (1e+16, 1.0)
+    >>> exact_add(1e16, 0.0, 1.0), exact_add(1.0, 0.0, 1e16)
+    ((1e+16, 1.0), (1e+16, 1.0))
     """
     new = total + value
     part = new - total

@@ -262,7 +262,11 @@ def is_nonzero(x):
 
 
 def ratio(above, below):
-    """above / below, and 0 where below is 0."""
+    """above / below, and 0 where below is 0.
+
+    >>> ratio(jnp.array([6.0, 1.0]), jnp.array([2.0, 0.0])).tolist()
+    [3.0, 0.0]
+    """
     return jnp.where(below != 0, above / jnp.where(below != 0, below, 1), 0)
 
 
