@@ -185,11 +185,13 @@ def test_what_functions_may_have_lost_proves_no_infeasibility(kind, proven, lost
 
 
 class _Loud(Stay):
-    """Says that its multiplier is huge."""
+    """Says what its multiplier is."""
+
+    said: float = eqx.field(static=True, default=1e12)
 
     def observe(self, problem, state, round, *, played=None):
         state, outcome = super().observe(problem, state, round, played=played)
-        return state, eqx.tree_at(lambda one: one.multiplier, outcome, jnp.full_like(outcome.multiplier, 1e12))
+        return state, eqx.tree_at(lambda one: one.multiplier, outcome, jnp.full_like(outcome.multiplier, self.said))
 
 
 @pytest.mark.parametrize("kind", [jnp.float32, jnp.float64])
@@ -208,6 +210,31 @@ def test_rounding_that_cancels_proves_nothing(kind, learner):
         certificate = game.certificate()
     assert game.loss.dtype == kind and not certificate.infeasible
     assert certificate.regret >= 50 and game.certified[-1] >= 50
+
+
+def test_multipliers_below_0_prove_nothing():
+    """Prices of some learners may be negative. With -1, no decision would seem to cost less than 1/2."""
+    problem = cx.Problem(cx.domains.ZeroOneCube(1), lambda x, r: x[0], lambda x, r: x[0] - 0.5)
+    game = cx.play(problem, _Loud(-1.0), np.zeros(9), key=KEY, start=[1.0], certify=9)
+    assert game.certificate(lmos=1).regret >= 9 and game.certified[-1] >= 9
+
+
+def test_rounding_of_the_bound_itself_is_allowed_for():
+    """Of 0.7 - 3 y in float32, for exact rounds: about half of 100 are rounded up."""
+
+    @jax.vmap
+    def bound(y):
+        domain = cx.domains.Box(jnp.zeros(1), y[None])
+        game = cx.play(
+            cx.Problem(domain, lambda x, r: 0.7 - 3 * x[0]), Stay(), jnp.zeros(1), key=KEY, start=[0.0], certify=True
+        )
+        return game.state.minorants.cautious(domain, 0.0).lower_bound(domain, jnp.zeros(0))
+
+    widths = np.random.default_rng(7).uniform(1, 2, 100).astype(np.float32)
+    with jax.enable_x64(False):
+        found = np.asarray(jax.jit(bound)(widths), float)
+    room = float(np.float32(0.7)) - 3 * widths.astype(float) - found
+    assert (room >= 0).all() and (room <= 1e-4).all()
 
 
 @pytest.mark.parametrize("size", [1, 2000])
