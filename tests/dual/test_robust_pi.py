@@ -131,3 +131,8 @@ def test_weights_are_numbers_and_never_negative(options):
 def test_bad_arguments_are_told_so(make, sentence):
     with pytest.raises(cx.CocoaxError, match=sentence):
         make()
+
+
+def test_noise_excuses_nothing_from_where_a_constraint_is_half_of_what_drives_decisions():
+    tolerated = RobustPI().tolerated(np.array([0.0, 0.25, 0.5, 0.9]))
+    np.testing.assert_array_equal(tolerated, [1.0, 0.75, 0.0, 0.0])

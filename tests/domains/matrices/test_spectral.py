@@ -28,9 +28,12 @@ from cocoax import DomainError
 from cocoax.core import tree
 from cocoax.core.compiling import own_program
 from cocoax.domains import L2Ball, NuclearNormBall, Spectraplex, UnitSpectrahedron
+from cocoax.domains.matrices.base import proven_norm
 from cocoax.domains.matrices.fantope import Fantope
 from cocoax.domains.matrices.krylov import ritz_gap, ritz_range
+from cocoax.domains.matrices.span import OfRankOne
 from cocoax.domains.matrices.spectral_norms import SchattenBall, SpectralNormBall
+from cocoax.domains.vertices import RankOne
 
 
 def schatten(q):
@@ -209,6 +212,28 @@ def test_diameters_are_attained(domain, ends):
 def test_most_of_a_fantope_is_as_wide_as_the_rest():
     assert float(Fantope(5, 4).diameter(2)) == pytest.approx(2**0.5)
     assert float(Fantope(3, 3).diameter(1)) == 0
+
+
+def test_a_proven_norm_is_not_below_the_norm_in_float32():
+    """Of matrices of rank one, by guesses around the smallest that proves it."""
+    drawn = np.random.default_rng(0).normal(size=(2, 12, 40))
+    matrices = (drawn[0][:, :, None] * drawn[1][:, None, :6]).astype(np.float32)
+    exact = np.linalg.svd(matrices.astype(float), compute_uv=False)[:, :1]
+    guesses = (exact / 1.001**0.5 * (1 + np.linspace(-5e-6, 5e-6, 161))).astype(np.float32)
+    found, proven = jax.jit(jax.vmap(jax.vmap(proven_norm, (None, 0))))(matrices, guesses)
+    assert found.dtype == np.float32 and (np.asarray(found, float) >= exact)[proven].all()
+    assert proven.any(axis=1).all() and not proven.all(axis=1).any()
+
+
+def test_lengths_of_small_differences_are_not_too_short_in_float32():
+    """Of matrices that differ by a ten-thousandth."""
+    vertices = RankOne(*(jnp.ones(shape, np.float32) for shape in ((1, 8), (1, 6), 1)))
+    one, off = np.random.default_rng(0).normal(size=(2, 100, 8, 6))
+    one, other = (points.astype(np.float32) for points in (one, one + 1e-4 * off))
+    difference = jnp.array([1, -1, 0], np.float32)
+    squares = jax.jit(jax.vmap(lambda a, b: OfRankOne((a, b), vertices).square(difference)))(one, other)
+    room = np.asarray(squares, float) - ((one.astype(float) - other) ** 2).sum((1, 2))
+    assert squares.dtype == np.float32 and (room >= 0).all() and (room <= 1e-3).all()
 
 
 @pytest.mark.parametrize("name", DOMAINS)
