@@ -190,6 +190,26 @@ def test_mixtures_use_up_what_is_left():
     assert 0.9 < paid[True] <= 1 and 1 - 1e-9 < paid[False] <= 1 + 1e-12
 
 
+def test_rounding_of_what_is_spent_exceeds_no_budget():
+    """Amounts are multiples of 2^-33, and the budget is not."""
+
+    def rounded(x, r):
+        return (x @ r["cost"] + 1e6) - 1e6
+
+    learner = Budgeted(DualMirrorDescent(1e-9), spend=rounded, budget=[0.9, 1e9], safe=SAFE)
+
+    @jax.jit
+    @jax.vmap
+    def spent(cost):
+        rounds = {"value": jnp.tile(jnp.array([0.0, 1.0, 0.5]), (4, 1)), "cost": cost, "budget": jnp.ones((4, 2))}
+        decisions = cx.play(problem(False, True), learner, rounds, key=KEY, keep_decisions=True).decisions
+        return jax.vmap(lambda x, c: rounded(x, {"cost": c})[0])(decisions, cost)
+
+    cost = np.random.default_rng(6).uniform(0.3, 0.9, (50, 4, 3, 2)) * np.array([0.0, 1.0, 1.0])[:, None]
+    total = np.asarray(spent(cost)).sum(1)
+    assert (total <= 0.9).all() and total.mean() > 0.8
+
+
 def test_a_plan_holds_after_every_round_and_little_is_lost():
     """A budget is never exceeded, where AutoPrice alone exceeds it by a little; value within 2% of the best policy."""
     rounds = tools.pacing(1000, 21)

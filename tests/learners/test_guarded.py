@@ -1,5 +1,6 @@
 """The guard: its inequality holds where the candidate alone breaks it, and good candidates are played to the bit."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -118,6 +119,22 @@ def test_it_holds_in_expectation_where_constraints_are_random():
     assert switched.all()
     assert regret.mean() <= bound.regret and np.asarray(constraints).sum((1, 2)).mean() <= bound.violation
     assert np.asarray(games(Stay(), drawn)[1]).sum((1, 2)).mean() > bound.violation
+
+
+class Loud(Stay):
+    """Says that its multiplier is huge."""
+
+    def observe(self, problem, state, round, *, played=None):
+        state, outcome = super().observe(problem, state, round, played=played)
+        return state, eqx.tree_at(lambda one: one.multiplier, outcome, jnp.full(1, 1e6))
+
+
+def test_a_huge_multiplier_excuses_no_regret():
+    """Sums of g that are above 0 by chance would make every bound on the regret negative."""
+    budget = 0.999 * np.resize([-1.0, 1.0], 16) - 0.001
+    rounds = {"cost": np.tile([0.5, -0.5, 0.0], (16, 1)), "use": np.zeros((16, SIZE)), "budget": budget}
+    learner = Guarded(Loud(), LyapHard(primal.AdaGrad()), factor=1.0, regret=0.5, violation=0.5)
+    assert cx.play(a_problem(), learner, rounds, key=KEY, start=BAD).state.switched
 
 
 def test_a_good_candidate_is_played_to_the_bit():

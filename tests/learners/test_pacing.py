@@ -77,6 +77,22 @@ def test_throttling_answers_as_many_requests_as_the_budget_pays_for():
     assert np.asarray(free.decisions)[:, 1].all()
 
 
+def test_after_the_rounds_that_were_planned_it_answers_while_there_is_room():
+    problem, rounds = tools.problem(2, 1), tools.pacing(4, 3, share=2.0)
+    learner, state = Throttling([1.0, 0.0]), None
+    state = learner.init(problem, key=KEY, horizon=2)
+    for t in range(4):
+        request = jax.tree.map(lambda leaf, t=t: leaf[t], rounds)
+        assert learner.decide(problem, state, request)[1] == 1
+        state, _ = learner.observe(problem, state, request)
+
+
+def test_prices_of_a_steep_controller_stay_numbers():
+    rounds = {**tools.drawn(ROUNDS, seed=1), "budget": np.full((ROUNDS, 2), -1.0)}
+    prices = np.asarray(plays()(PIDPacing(0.7, integral=10.0), rounds).multiplier)
+    assert (prices > 0.7).any() and np.isfinite(prices).all()
+
+
 def program(rounds, count, target):
     """Dual prices of the requests so far, written out in another way."""
     value, cost = np.asarray(rounds["value"])[:count], np.asarray(rounds["cost"])[:count]

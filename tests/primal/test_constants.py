@@ -8,7 +8,7 @@ import pytest
 import cocoax as cx
 
 LIPSCHITZ, HORIZON = 3.0, 50
-COSTS = jax.random.uniform(jax.random.key(0), (4, 3), minval=-1.0, maxval=1.0)
+COSTS = jax.random.uniform(jax.random.key(0), (20, 3), minval=-1.0, maxval=1.0)
 
 
 def decisions(method):
@@ -25,7 +25,7 @@ def decisions(method):
 def frank_wolfe(eta, sigma):
     """v = argmin <eta * sum of gradients + x - x_1, v>, x <- (1 - sigma) x + sigma v, from the centre."""
     points = [np.full(3, 1 / 3)]
-    for t in range(3):
+    for t in range(len(COSTS) - 1):
         direction = eta * np.asarray(COSTS[: t + 1]).sum(0) + points[-1] - points[0]
         points.append((1 - sigma) * points[-1] + sigma * np.eye(3)[np.argmin(direction)])
     return np.stack(points)

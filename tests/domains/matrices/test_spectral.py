@@ -225,6 +225,15 @@ def test_a_proven_norm_is_not_below_the_norm_in_float32():
     assert proven.any(axis=1).all() and not proven.all(axis=1).any()
 
 
+def test_many_eigenvalues_near_the_top_are_told_apart():
+    """300 of them within a thousandth: two restarts of Lanczos are not enough."""
+    values = 1 - 1e-3 * np.linspace(0, 1, 300) ** 2
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(300, 300)))[0]
+    direction = jnp.asarray(-(turned * values) @ turned.T)
+    found = float(Spectraplex(300, method="krylov").lmo(direction).dot(direction))
+    assert found == pytest.approx(-1, abs=1e-9)
+
+
 def test_lengths_of_small_differences_are_not_too_short_in_float32():
     """Of matrices that differ by a ten-thousandth."""
     vertices = RankOne(*(jnp.ones(shape, np.float32) for shape in ((1, 8), (1, 6), 1)))

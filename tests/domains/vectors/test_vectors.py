@@ -330,6 +330,7 @@ def test_diameters_under_caps_are_upper_bounds(ord):
         for domain, vertices in ((CappedSimplex(upper, total), capped), (ReverseKnapsack(upper, total), covering)):
             widest = np.max(np.linalg.norm(vertices[:, None] - vertices, ord, axis=-1))
             assert widest <= float(domain.diameter(ord)) + 1e-9
+    assert float(CappedSimplex(np.ones(4), 3.0).diameter(ord)) == pytest.approx(2 ** (1 / ord))  # one cap is not full
     # three equal parts cannot be shared out into two halves
     assert float(CappedSimplex(np.ones(3), 1.5).diameter(1)) == 3
 
