@@ -5,7 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from ..core import tree
+from ..core import traces, tree
 
 _ENTRIES = 2**23  # of the largest array that a batch may need
 
@@ -13,7 +13,8 @@ _ENTRIES = 2**23  # of the largest array that a batch may need
 def batch_size(problem, point, rounds, *, lanes: int = 1) -> int:
     """Rounds in a batch, by the largest array that the loss and constraints of one round make; in compiled code."""
     one = jax.tree.map(lambda leaf: leaf[0], rounds)
-    largest = _largest(jax.make_jaxpr(lambda round: problem.values(point, round))(one).jaxpr)
+    program = jax.make_jaxpr(lambda round: problem.values(point, round))(one)
+    largest = _largest(program, [True] * len(program.in_avals))
     if has_own_gradients(problem):
         largest = max(largest, tree.size(point) * (1 + problem.constraints))
     return max(_ENTRIES // max(largest * lanes, 1), 1)
@@ -58,20 +59,17 @@ def _split(rows, full, batch):
     return jax.tree.map(lambda leaf: leaf[:full].reshape(full // batch, batch, *leaf.shape[1:]), rows)
 
 
-def _largest(jaxpr, dependent=None) -> int:
-    """Entries of the largest array that depends on the inputs."""
-    dependent = set(jaxpr.invars) if dependent is None else dependent
-    largest = 1
-    for equation in jaxpr.eqns:
-        marks = [not hasattr(var, "val") and var in dependent for var in equation.invars]
-        if not any(marks):
-            continue
-        dependent.update(equation.outvars)
-        largest = max([largest, *(math.prod(getattr(var.aval, "shape", ())) for var in equation.outvars)])
-        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda node: hasattr(node, "eqns")):
-            inner = getattr(inner, "jaxpr", inner)
-            if hasattr(inner, "eqns"):
-                same = len(inner.invars) == len(marks)
-                chosen = {var for var, mark in zip(inner.invars, marks) if mark} if same else set(inner.invars)
-                largest = max(largest, _largest(inner, chosen))
-    return largest
+def _largest(program, marks) -> int:
+    """Entries of the largest array that depends on the inputs with a mark."""
+    sizes = [1]
+
+    def rule(equation, marks):
+        if any(marks):
+            sizes.extend(math.prod(getattr(var.aval, "shape", ())) for var in equation.outvars)
+            for inner in traces.programs(equation):
+                count = len(inner.in_avals)
+                sizes.append(_largest(inner, marks if count == len(marks) else [True] * count))
+        return [any(marks)] * len(equation.outvars)
+
+    traces.interpret(program, marks, rule, lambda _: False)
+    return max(sizes)

@@ -5,14 +5,13 @@ in their place.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Literal
 from jax.extend.core.primitives import abs_p, max_p, min_p, sqrt_p
 
-_CALLS = ("jit", "pjit", "custom_jvp_call", "closed_call")
+from ..core import traces
+
 _OTHER = ("exp", "log", "log1p", "exp2", "logistic", "pow", "while", "scan", "cond")
 _ORDER = ("sort", "argmax", "argmin", "reduce_max", "reduce_min", "cummax", "cummin", "top_k")
 _TESTS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -48,40 +47,25 @@ def has_other_kinks(function: Callable, x, *rest) -> bool:
 
 def _rebuilt(function, rules, look, x, *rest):
     """`look` sees every equation that depends on x, and which of its arguments do, but for those of kinks."""
-    trace, like = jax.make_jaxpr(function, return_shape=True)(x, *rest)
-    count = len(jax.tree.leaves(x))
-    values = jax.tree.leaves((x, *rest))
-    marks = [number < count for number in range(len(values))]
-    results, _ = _evaluate(trace.jaxpr, trace.consts, values, marks, rules, look)
-    return jax.tree.unflatten(jax.tree.structure(like), results)
+    program, like = jax.make_jaxpr(function, return_shape=True)(x, *rest)
+    count, values = len(jax.tree.leaves(x)), jax.tree.leaves((x, *rest))
 
-
-def _evaluate(jaxpr, consts, values, marks, rules, look):
-    """Results, and whether they depend on the decision."""
-    known: dict[Any, tuple] = {}
-
-    def read(variable):
-        return (variable.val, False) if isinstance(variable, Literal) else known[variable]
-
-    known.update(zip(jaxpr.constvars, ((value, False) for value in consts)))
-    known.update(zip(jaxpr.invars, zip(values, marks)))
-    for equation in jaxpr.eqns:
-        arguments, depends = zip(*map(read, equation.invars)) if equation.invars else ((), ())
-        inner = _inlined(equation) if any(depends) else None
+    def rule(equation, inputs):  # pairs: a value, and whether it depends on x
+        values, depends = zip(*inputs) if inputs else ((), ())
+        if not any(depends):
+            return [(value, False) for value in traces.computed(equation, values)]
+        inner = _inlined(equation)
         if inner is not None:
-            results, dependent = _evaluate(inner.jaxpr, inner.consts, arguments, depends, rules, look)
-        else:
-            replaced = _replaced(equation, arguments, *rules) if any(depends) else None
-            if replaced is None:
-                if any(depends):
-                    look(equation, depends)
-                params = equation.primitive.get_bind_params(equation.params)
-                before, params = params if isinstance(params, tuple) else ((), params)  # the former until JAX 0.9
-                replaced = equation.primitive.bind(*before, *arguments, **params)
-            results = replaced if equation.primitive.multiple_results else [replaced]
-            dependent = [any(depends)] * len(results)
-        known.update(zip(equation.outvars, zip(results, dependent)))
-    return tuple(zip(*map(read, jaxpr.outvars))) if jaxpr.outvars else ((), ())
+            return traces.interpret(inner, inputs, rule, lambda constant: (constant, False))
+        replaced = _replaced(equation, values, *rules)
+        if replaced is not None:
+            return [(replaced, True)]
+        look(equation, depends)
+        return [(value, True) for value in traces.computed(equation, values)]
+
+    marked = [(value, number < count) for number, value in enumerate(values)]
+    results = traces.interpret(program, marked, rule, lambda constant: (constant, False))
+    return jax.tree.unflatten(jax.tree.structure(like), [value for value, _ in results])
 
 
 def _replaced(equation, arguments, rule, root):
@@ -99,24 +83,20 @@ def _replaced(equation, arguments, rule, root):
 def _chooses(equation, depends) -> bool:
     """Whether an equation's result has kinks or jumps where those of its arguments change."""
     if equation.primitive.name in _WHOLE:
-        return _uses([equation], _KINKS)
+        return any(_uses(inner, _KINKS) for inner in traces.programs(equation))
     chosen = (each.aval for each, depend in zip(equation.invars, depends) if depend)
     return equation.primitive.name in _CASES or any(not jnp.issubdtype(one.dtype, jnp.inexact) for one in chosen)
 
 
 def _inlined(equation):
     """The program that an equation calls, if it may hold kinks; not that of smooth functions such as logaddexp."""
-    inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-    if equation.primitive.name not in _CALLS or inner is None or not hasattr(inner, "consts"):
-        return None
-    smooth = equation.primitive.name == "custom_jvp_call" and _uses(inner.jaxpr.eqns, _OTHER)
-    return None if smooth else inner
+    inner = traces.called(equation)
+    is_smooth = equation.primitive.name == "custom_jvp_call" and inner is not None and _uses(inner, _OTHER)
+    return None if is_smooth else inner
 
 
-def _uses(equations, names):
-    for equation in equations:
-        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-        inner = getattr(inner, "jaxpr", inner)
-        if equation.primitive.name in names or (hasattr(inner, "eqns") and _uses(inner.eqns, names)):
-            return True
-    return False
+def _uses(program, names) -> bool:
+    return any(
+        equation.primitive.name in names or any(_uses(inner, names) for inner in traces.programs(equation))
+        for equation in program.jaxpr.eqns
+    )

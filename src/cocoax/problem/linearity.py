@@ -1,10 +1,8 @@
 """Whether loss and constraints are linear in the decision, as their traces show."""
 
-from typing import Any
-
 import jax
-from jax.extend.core import Literal
 
+from ..core import traces
 from .problem import Problem, Round
 
 
@@ -18,26 +16,5 @@ def is_linear(problem: Problem, round: Round) -> bool:
 
 def is_constant(function, x, *rest) -> bool:
     """Whether `function(x, *rest)` does not depend on x. False does not prove the contrary."""
-    trace = jax.make_jaxpr(function)(x, *rest)
-    entries = len(jax.tree.leaves(x))
-    inputs = [number < entries for number in range(len(trace.jaxpr.invars))]
-    return not any(_dependent(trace.jaxpr, inputs))
-
-
-def _dependent(jaxpr, inputs: list[bool]) -> list[bool]:
-    """Which outputs depend on those inputs."""
-    known: dict[Any, bool] = dict(zip(jaxpr.invars, inputs))
-
-    def depends(variable):
-        return not isinstance(variable, Literal) and known.get(variable, False)
-
-    for equation in jaxpr.eqns:
-        arguments = [depends(variable) for variable in equation.invars]
-        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-        inner = getattr(inner, "jaxpr", inner)
-        if equation.primitive.name in ("jit", "pjit", "custom_jvp_call") and len(inner.invars) == len(arguments):
-            outputs = _dependent(inner, arguments)
-        else:
-            outputs = [any(arguments)] * len(equation.outvars)
-        known.update(zip(equation.outvars, outputs))
-    return [depends(variable) for variable in jaxpr.outvars]
+    program, entries = jax.make_jaxpr(function)(x, *rest), len(jax.tree.leaves(x))
+    return not any(traces.depends(program, [number < entries for number in range(len(program.in_avals))]))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from ..core import tree
+from ..core import traces, tree
 from ..domains.base import Point
 from .problem import Problem, Round
 
@@ -44,10 +44,19 @@ def may_have_poles(problem: Problem, x: Point, round: Round) -> bool:
 
 
 def _is_entire(program: Any) -> bool:
-    if not all(map(_is_finite, getattr(program, "consts", ()))):
-        return False
-    jaxpr = getattr(program, "jaxpr", program)
-    return all(_is_entire_equation(equation) for equation in jaxpr.eqns)
+    found = []
+
+    def rule(equation, inputs):
+        if equation.primitive.name in _CALLS:
+            return traces.interpret(traces.called(equation), inputs, rule, lift)
+        found.append(_is_entire_equation(equation))
+        return [None] * len(equation.outvars)
+
+    def lift(constant):
+        found.append(_is_finite(constant))
+
+    traces.interpret(program, [None] * len(program.in_avals), rule, lift)
+    return all(found)
 
 
 def _is_finite(constant) -> bool:
@@ -58,11 +67,6 @@ def _is_finite(constant) -> bool:
 
 def _is_entire_equation(equation) -> bool:
     name = equation.primitive.name
-    if not all(np.all(np.isfinite(each.val)) for each in equation.invars if isinstance(each, Literal)):
-        return False
-    if name in _CALLS:
-        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-        return inner is not None and _is_entire(inner)
     if name == "gather":
         return equation.params["mode"] is not jax.lax.GatherScatterMode.FILL_OR_DROP  # with NaN, beyond the ends
     if name == "integer_pow":

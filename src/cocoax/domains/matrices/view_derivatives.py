@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Var
+from jax.extend.core import Literal
 
-from ...core import tree
+from ...core import traces, tree
 from ...errors import ProblemError
 from .view import Tape, View, element_of, is_view
 
@@ -75,7 +75,8 @@ def _zero_taps(function, x: Any):
         return [tape.values for tape in tapes]
 
     trial, values = jax.make_jaxpr(measured, return_shape=True)()
-    if not _variables(trial.jaxpr.outvars) <= {each for equation in trial.eqns for each in equation.outvars}:
+    own = {each for equation in trial.eqns for each in equation.outvars}
+    if not all(isinstance(each, Literal) or each in own for each in trial.jaxpr.outvars):
         # some value was not computed by the function's own equations, but by those of a function inside it
         raise ProblemError(
             "inside jit, vmap, scan and cond a loss or a constraint can have x.entries() only; take x.inner and "
@@ -83,7 +84,8 @@ def _zero_taps(function, x: Any):
         )
     moved = [jnp.zeros(node.point.count, node.dtype) if is_view(node) else jnp.zeros_like(node) for node in nodes]
     taps = jax.tree.map(lambda value: jnp.zeros(value.shape, value.dtype), values)
-    if _depends(jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(moved, taps).jaxpr):
+    measured_then = jax.make_jaxpr(lambda *taps: _of_taps(function, x)(*taps)[1])(moved, taps)
+    if any(traces.depends(measured_then, [True] * len(measured_then.in_avals))):
         raise ProblemError("a loss or a constraint may multiply x with data only, not with what it has of x already")
     return moved, taps
 
@@ -98,17 +100,3 @@ def _gradient(x: Any, measurements, moved, taps) -> Any:
         for node, of_node, of_taps, entries in zip(nodes, measurements, taps, moved)
     ]
     return jax.tree.unflatten(structure, parts)
-
-
-def _depends(jaxpr) -> bool:
-    """Whether any output depends on an input."""
-    reached = set(jaxpr.invars)
-    for equation in jaxpr.eqns:
-        if _variables(equation.invars) & reached:
-            reached.update(equation.outvars)
-    return bool(_variables(jaxpr.outvars) & reached)
-
-
-def _variables(atoms) -> set[Var]:
-    """The variables among them; the others are literals."""
-    return {each for each in atoms if isinstance(each, Var)}
