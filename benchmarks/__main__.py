@@ -14,8 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait for each 
 
 import argparse
 import datetime
-import hashlib
-import importlib.util
+import importlib
 import json
 import platform
 import sys
@@ -63,8 +62,9 @@ def installed():
 
 def sources():
     """A fingerprint of the library that was measured."""
-    files = sorted(Path(importlib.util.find_spec("cocoax").origin).parent.rglob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    from cocoax.core.fingerprint import library
+
+    return library()[:12]
 
 
 def machine():

@@ -1,8 +1,9 @@
-"""What a function reaches belongs to its fingerprint, however it reaches it."""
+"""Programs, numbers and the library's code are told apart by what they come to, not by what they are called."""
 
-import logging
-import sys
-import types
+import functools
+import io
+import threading
+import tokenize
 
 import equinox as eqx
 import jax
@@ -11,118 +12,159 @@ import numpy as np
 import pytest
 
 import cocoax as cx
-from cocoax.core.fingerprint import fingerprint
+from cocoax.core import fingerprint
+from cocoax.core.fingerprint import code_in, library, of_parts, of_program
+from cocoax.domains import Counted, Flow, ShortestPath, Transport
 
-REACHED = {
-    "a module": "from own import inner\ndef f(x): return inner.RATE * x",
-    "a package": "import own.inner\ndef f(x): return own.inner.RATE * x",
-    "a deeper package": "import own\ndef f(x): return own.deep.inner.RATE * x",
-    "a function of a package": "import own.inner\ndef f(x): return own.inner.scaled(x)",
-    "getattr": "from own import inner\ndef f(x): return getattr(inner, 'RATE') * x",
-    "getattr through a package": "import own.inner\ndef f(x): return getattr(own.inner, 'RATE') * x",
-    "a computed name": "from own import inner\ndef f(x):\n    'It.'\n    return getattr(inner, ''.join('RATE')) * x",
-    "vars": "from own import inner\ndef f(x): return vars(inner)['RATE'] * x",
-    "an import inside": "def f(x):\n    from own.inner import RATE\n    return RATE * x",
-    "a module inside": "def f(x):\n    import own.inner as short\n    return short.RATE * x",
-    "a closure": "def outer():\n    from own import inner\n    return lambda x: inner.RATE * x\nf = outer()",
-    "an inner function": "import own.inner\ndef f(x): return (lambda y: own.inner.RATE * y)(x)",
-    "a class": "from own import inner\ndef f(x): return inner.Rates.LIST[0] * x",
-    "a dict of a class": "from own import inner\ndef f(x): return inner.Rates.DICT['rate'] * x",
-    "an array of a class": "from own import inner\ndef f(x): return inner.Rates.ARRAY * x",
-    "a class above": "from own import inner\nclass Mine(inner.Above): pass\ndef f(x): return Mine.BELOW * x",
-    "a class of classes": "from own import inner\ndef f(x): return inner.Made.BELOW * x",
-    "an object of a class": "from own import inner\ndef f(x): return inner.Holder.PART.value * x",
-    "a partial of a class": "from own import inner\ndef f(x): return inner.Partial.PART(x)",
-    "a decimal of a class": "from own import inner\ndef f(x): return float(inner.Exact.PART) * x",
-    "a domain of a class": "from own import inner\ndef f(x): return inner.Bounded.PART.project(x)",
-    "a default of a dict": "from own import inner\ndef f(x): return inner.LACKING['a'] * x",
-    "an attribute of a function": "from own import inner\ndef f(x): return f.part * x\nf.part = inner.Exact.PART",
-}
-INNER = """
-import collections
-import decimal
-import functools
+LOSS = """
+import jax
 import jax.numpy as jnp
-import cocoax as cx
-RATE = {rate}
-OTHER = {other}
-def scaled(x): return RATE * x
-class Rates:
-    LIST = [{rate}]
-    DICT = {{"rate": {rate}}}
-    ARRAY = jnp.asarray({rate})
-    NAME = "rates"
-class Above:
-    BELOW = {rate}
-class Maker(type):
-    BELOW = {rate}
-class Made(metaclass=Maker): pass
-class Part:
-    def __init__(self): self.value = {rate}
-class Holder:
-    PART = Part()
-class Partial:
-    PART = functools.partial(max, {rate})
-class Exact:
-    PART = decimal.Decimal({rate})
-class Bounded:
-    PART = cx.domains.Box([0.0], [{rate}])
-LACKING = collections.defaultdict(lambda: {rate})
+import numpy as np
+RATE = 0.5
+TABLE = {"floor": np.array([0.0, 1.0, 2.0])}
+def _demand(x, r): return RATE * jnp.vdot(r, x)
+class Price:
+    power = 2
+    def of(self, x): return jnp.sum(x**self.power)
+def outer(limit):
+    def loss(x, r):
+        return jnp.where(x.sum() > limit, _demand(x, r), Price().of(x)) + jnp.maximum(x, TABLE["floor"]).sum()
+    return loss
+loss = outer(3.0)
 """
+SAME = {
+    "a comment": ("RATE = 0.5", "# what is sold\nRATE = 0.5"),
+    "a docstring": ("def _demand(x, r): return", "def _demand(x, r):\n    'It.'\n    return"),
+    "a global": ("RATE", "SPEED"),
+    "a function": ("_demand", "bought"),
+    "an argument": (
+        "def _demand(x, r): return RATE * jnp.vdot(r, x)",
+        "def _demand(y, s): return RATE * jnp.vdot(s, y)",
+    ),
+    "a class": ("Price", "Cost"),
+    "a jitted function": ("def _demand", "@jax.jit\ndef _demand"),
+    "a name in a closure": ("limit", "most"),
+}
+OTHER = {
+    "a global": ("RATE = 0.5", "RATE = 0.75"),
+    "an array of a dict": ("1.0, 2.0]", "1.0, 2.5]"),
+    "a closure": ("outer(3.0)", "outer(4.0)"),
+    "an attribute": ("power = 2", "power = 3"),
+    "an operation": ("jnp.maximum", "jnp.minimum"),
+    "an order": ("_demand(x, r), Price().of(x)", "Price().of(x), _demand(x, r)"),
+    "a dtype": ("jnp.vdot(r, x)", "jnp.vdot(r, x).astype('float32').astype(x.dtype)"),
+}
 
 
-def _module(name, text=""):
-    module = types.ModuleType(name)
-    module.__package__ = name.rpartition(".")[0]
-    module.__path__ = []
-    exec(text, vars(module))
-    return module
+def _program(old="", new=""):
+    assert old in LOSS
+    exec(LOSS.replace(old, new) if old else LOSS, names := {"__name__": "user"})
+    return of_program(jax.value_and_grad(names["loss"]), jnp.ones(3), jnp.ones(3))
 
 
-@pytest.fixture
-def of(monkeypatch):
-    """The fingerprint of `f` in this text, with these numbers in the user's own package."""
-
-    def fingerprint_of(text, rate, other=0.0):
-        own, deep = _module("own"), _module("own.deep")
-        inner = _module("own.inner", INNER.format(rate=rate, other=other))
-        vars(own).update(inner=inner, deep=deep)
-        vars(deep).update(inner=inner)
-        vars(inner).update(up=own)  # in a circle
-        for module in (own, deep, inner):
-            monkeypatch.setitem(sys.modules, module.__name__, module)
-        user = _module("user", text)
-        return [fingerprint(user.f, code=code, names=names) for code in (True, False) for names in (True, False)]
-
-    return fingerprint_of
+@pytest.mark.parametrize("change", SAME)
+def test_names_and_comments_do_not_count(change):
+    assert _program(*SAME[change]) == _program()
 
 
-@pytest.mark.parametrize("way", REACHED)
-def test_a_constant_belongs_to_the_function_that_reaches_it(of, way):
-    text = REACHED[way]
-    assert of(text, 0.5) == of(text, 0.5)
-    for one, other in zip(of(text, 0.5), of(text, 0.75)):
-        assert one != other
+@pytest.mark.parametrize("change", OTHER)
+def test_what_is_computed_counts(change):
+    assert _program(*OTHER[change]) != _program()
 
 
-@pytest.mark.parametrize("way", ["a module", "a package", "getattr", "a module inside"])
-def test_what_is_not_reached_does_not_matter(of, way):
-    assert of(REACHED[way], 0.5, other=0.0) == of(REACHED[way], 0.5, other=1.0)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda c: lambda x: jax.lax.scan(lambda total, y: (total + c * y, None), 0.0, x)[0],
+        lambda c: lambda x: jax.lax.cond(x[0] > 0, lambda: c * x.sum(), lambda: x.sum()),
+        lambda c: lambda x: jax.lax.while_loop(lambda y: y[0] < c, lambda y: y + 1, x),
+        lambda c: jax.checkpoint(lambda x: c * x),
+        lambda c: lambda x: jnp.full(3, c, float)[x.astype(int)],
+        lambda c: jax.grad(_with_own_derivative(c)),
+    ],
+)
+def test_programs_inside_programs_count(make):
+    assert (
+        of_program(make(2.0), jnp.ones(3)) == of_program(make(2.0), jnp.ones(3)) != of_program(make(3.0), jnp.ones(3))
+    )
 
 
-def test_what_is_never_the_same_twice_does_not_matter(of):
-    """A logger holds all loggers; locks, and objects in a circle, cannot be hashed."""
-    text = """
-import logging, threading
-class Circle: pass
-class Mine:
-    RATE, log, lock, circle = 2, logging.getLogger("mine"), threading.Lock(), Circle()
-Mine.circle.me = Mine.circle
-def f(x): return Mine.RATE * x
-"""
-    before = of(text, 0.5)
-    logging.getLogger("another, which was not there before")
-    assert of(text, 0.5) == before != of(text.replace("= 2,", "= 3,"), 0.5)
+def _with_own_derivative(c):
+    @jax.custom_vjp
+    def f(x):
+        return x.sum()
+
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (c * g * x,))
+    return f
+
+
+def test_shapes_and_dtypes_count():
+    inputs = jnp.ones(3), jnp.ones(4), jnp.ones(3, jnp.int8)
+    assert len({of_program(jnp.sum, each) for each in inputs}) == 3
+
+
+class Mine(eqx.Module):
+    scale: jax.Array
+    name: str = "mine"
+
+
+class Yours(eqx.Module):
+    scale: jax.Array
+    name: str = "mine"
+
+
+def test_parts_are_known_by_structure_and_numbers():
+    assert of_parts(cx.learners.PDMFW()) == of_parts(cx.learners.PDMFW()) != of_parts(cx.learners.PDMFW(beta=0.1))
+    assert of_parts({"a": 1, "b": 2}) == of_parts({"b": 2, "a": 1}) != of_parts({"a": 2, "b": 1})
+    assert of_parts(jax.random.key(0)) != of_parts(jax.random.key(1))
+    assert of_parts([1, [2]]) != of_parts([[1], 2]) and of_parts(1) != of_parts(1.0) != of_parts("1.0")
+    assert of_parts(Mine(jnp.ones(2))) == of_parts(Yours(jnp.ones(2))) != of_parts(Mine(jnp.zeros(2)))
+    assert of_parts(np.array(["a", None], object)) == of_parts(np.array(["a", None], object))
+
+
+def test_only_the_code_of_the_library_is_known():
+    known = cx.learners.Auto(), functools.partial(cx.problems.simplex, n=4), cx.domains.Box([0.0], [1.0])
+    own = lambda x: x, Mine(jnp.ones(2)), threading.Lock(), functools.partial(cx.problems.simplex, n=lambda: 4)
+    assert all(of_parts(part).known for part in known)
+    assert not any(of_parts(part).known for part in own)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Transport([0.5, 0.5], [0.3, 0.7]), lambda: Counted(Flow([[0, 1]], 0, 1, 1.0, 2.0))]
+)
+def test_sets_on_the_host_are_the_same_after_their_use(make):
+    used = make()
+    used.lmo(jnp.ones(used.shape))
+    assert of_parts(used) == of_parts(make()) != of_parts(Transport([0.5, 0.5], [0.4, 0.6]))
+
+
+def test_the_processor_that_rounds_the_conductance_of_paths_does_not_matter():
+    """LAPACK has code for every kind of CPU, so the same pseudo-inverse has other last bits elsewhere."""
+    paths = ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 2)
+    rounded = eqx.tree_at(lambda p: p.conductance, paths, paths.conductance * (1 + 1e-15))
+    assert of_parts(paths) == of_parts(rounded) != of_parts(ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 1))
+
+
+def _tokens(source):
+    """All of a source but its layout, comments and docstrings: strings that are lines of their own."""
+    left_out = tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT
+    tokens, begins = [], True
+    for token in tokenize.tokenize(io.BytesIO(source).readline):
+        is_told = begins and token.type == tokenize.STRING and token.line.rstrip().endswith('"""')
+        begins = token.type in (*left_out, tokenize.ENCODING) or is_told
+        tokens += [] if is_told or token.type in left_out else [token.string]
+    return tokens
+
+
+def test_only_docstrings_and_comments_are_left_out_of_sources():
+    for file in fingerprint._PACKAGE.rglob("*.py"):
+        assert _tokens(code_in(file.read_bytes())) == _tokens(file.read_bytes()), file
+    source = b'def f(x):\n    r"""Half, \\"""."""\n    # so\n\n    return "#" + x  # it is "\'\n'
+    assert code_in(source) == b'def f(x):\n    return "#" + x'
+
+
+def test_the_library_is_read_once():
+    assert library() is library() and len(library()) == 32
 
 
 def test_a_session_tells_the_ways_to_draw_random_numbers(tmp_path):
@@ -134,81 +176,3 @@ def test_a_session_tells_the_ways_to_draw_random_numbers(tmp_path):
         cx.Session(problem, cx.learners.Stay(), tmp_path / "session", key=jax.random.key(0))
     with cx.Session(problem, cx.learners.Stay(), tmp_path / "session") as it:
         assert np.isfinite(it.observe(1.0).loss) and jnp.isfinite(it.decide()).all()
-
-
-def test_the_processor_that_rounds_the_conductance_of_paths_does_not_matter():
-    paths = cx.domains.ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 2)
-    rounded = eqx.tree_at(lambda p: p.conductance, paths, paths.conductance * (1 + 1e-15))
-    assert fingerprint(paths) == fingerprint(rounded)
-    assert fingerprint(paths) != fingerprint(cx.domains.ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 1))
-
-
-# --- without names
-
-
-LOSS = """
-import jax.numpy as jnp
-import equinox as eqx
-RATE = 0.5
-def _demand(x, r): return RATE * jnp.vdot(r, x)
-def _price(x, r): return jnp.sum(x)
-class Loss(eqx.Module):
-    scale: float
-    def __call__(self, x, r): return self.scale * _demand(x, r) - _price(x, r)
-def outer(): return lambda x, r: _demand(x, r) - (lambda y: _price(y, r))(x)
-f = Loss(2.0)
-g = outer()
-"""
-
-
-def _nameless(text, module="user", **renamed):
-    for name, other in renamed.items():
-        text = text.replace(name, other)
-    user = _module(module, text)
-    sys.modules[module] = user  # where dataclasses look
-    try:
-        return [fingerprint(part, code=code, names=False) for part in (user.f, user.g) for code in (True, False)]
-    finally:
-        del sys.modules[module]
-
-
-@pytest.mark.parametrize(
-    "renamed",
-    [{"module": "moved.away"}, {"Loss": "Cost"}, {"outer": "make"}, {"_demand": "zeta"}, {"RATE": "SPEED"}],
-)
-def test_names_of_ones_own_do_not_count(renamed):
-    assert _nameless(LOSS, **renamed) == _nameless(LOSS)
-
-
-CHANGES = {
-    "a number": ("RATE = 0.5", "RATE = 0.75"),
-    "an order": ("_demand(x, r) - ", "_price(x, r) - "),
-    "a helper": ("jnp.sum(x)", "jnp.max(x)"),
-    "a function of a package": ("jnp.vdot(r, x)", "jnp.dot(r, x)"),
-    "a default": ("def _price(x, r)", "def _price(x, r, k=1)"),
-    "the helper of an inner function": ("lambda y: _price(y, r)", "lambda y: _demand(y, r)"),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_code_counts_without_names(change):
-    before, after = _nameless(LOSS), _nameless(LOSS.replace(*CHANGES[change]))
-    assert before[2] != after[2]  # of g, with its bytecode
-    if change != "the helper of an inner function":
-        assert before[0] != after[0]
-
-
-def test_swapped_helpers_are_another_function():
-    swapped = LOSS.replace("_demand", "tmp").replace("_price", "_demand").replace("tmp", "_price")
-    assert _nameless(swapped) == _nameless(LOSS)  # only names changed
-    crossed = (
-        LOSS.replace("def _demand", "def tmp").replace("def _price", "def _demand").replace("def tmp", "def _price")
-    )
-    assert all(one != other for one, other in zip(_nameless(crossed), _nameless(LOSS)))
-
-
-def test_an_attribute_with_the_name_of_a_global_counts():
-    text = "cost = 1.0\ndef f(x, r): return cost * r.cost\ng = f"
-    other = "price = 1.0\ndef f(x, r): return price * r.price\ng = f"
-    assert _nameless(text) != _nameless(other)
-    assert _nameless(text) == _nameless("cost = 1.0\ndef h(x, r): return cost * r.cost\nf = g = h")

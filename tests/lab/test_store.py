@@ -42,3 +42,11 @@ def test_a_damaged_part_is_set_aside_and_computed_again(tmp_path):
     assert left in ({"a", "b"}, {"c"}) and set(again.read("game")["key"]) == left
     again.append("game", packed(ROWS if "c" in left else pl.DataFrame({"key": ["c"], "regret": [3.0]})))
     assert dict(Store(tmp_path / "store").read("game").sort("key").iter_rows()) == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+def test_what_other_code_stored_is_not_read(tmp_path, monkeypatch):
+    Store(tmp_path).append("game", packed(ROWS))
+    monkeypatch.setattr("cocoax.lab.results.store.library", lambda: "other code")
+    assert not Store(tmp_path).keys("game") and not len(Store(tmp_path).read("game"))
+    monkeypatch.undo()
+    assert Store(tmp_path).keys("game") == {"a", "b"}

@@ -16,8 +16,6 @@ import pytest
 from scipy import stats
 
 import cocoax as cx
-from cocoax.core.fingerprint import fingerprint
-from cocoax.domains import Counted, Flow, Transport
 from cocoax.lab import Study
 from cocoax.lab.results import statistics
 from cocoax.lab.results.store import Store, packed
@@ -154,62 +152,12 @@ def test_a_seed_without_a_comparator_is_left_out_of_regret_alone(finished):
     assert (statistics.differences(table).filter(pl.col("figure") == "regret")["games"] == 2).all()
 
 
-def test_fingerprints_know_numbers_structures_and_code():
-    def make(c):
-        return lambda x: x + c
-
-    assert fingerprint(make(1)) == fingerprint(make(1)) != fingerprint(make(2))
-    assert fingerprint(lambda x: x + 1) != fingerprint(lambda x: x + 2)
-    assert fingerprint(cx.learners.PDMFW()) != fingerprint(cx.learners.PDMFW(beta=0.1))
-    assert fingerprint(cx.learners.PDMFW()) == fingerprint(cx.learners.PDMFW())
-    assert fingerprint(functools.partial(make, 1)) != fingerprint(functools.partial(make, 2))
-    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 2, "b": 1})
-    assert fingerprint(jax.random.key(0)) != fingerprint(jax.random.key(1))
-    assert fingerprint(jnp.float32, np.dtype("int8"), jnp.sin, jax.jit(make)) == fingerprint(
-        jnp.float32, np.dtype("int8"), jnp.sin, jax.jit(make)
-    )
-    with pytest.raises(cx.LabError, match="cannot be hashed"):
-        fingerprint(object())
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: Transport([0.5, 0.5], [0.3, 0.7]), lambda: Counted(Flow([[0, 1]], 0, 1, 1.0, 2.0))]
-)
-def test_fingerprints_of_sets_on_the_host_outlive_their_use(make):
-    used = make()
-    used.lmo(jnp.ones(used.shape))
-    assert fingerprint(used) == fingerprint(make()) != fingerprint(Transport([0.5, 0.5], [0.4, 0.6]))
-
-
-CODE = """
-import cocoax as cx
-FACTOR = 1.0
-def helper(x):
-    return x * FACTOR
-def problem(key):
-    return helper(key)
-class Learner(cx.learners.Stay):
-    def decision(self, state):
-        return helper(state)
-"""
-
-
-@pytest.mark.parametrize("old, new", [("FACTOR = 1.0", "FACTOR = 2.0"), ("x * FACTOR", "x + FACTOR")])
-@pytest.mark.parametrize("what", ["problem", "Learner"])
-def test_fingerprints_know_globals_helpers_and_methods(old, new, what):
-    prints = []
-    for text in (CODE, CODE.replace("import cocoax", "# a comment\nimport cocoax"), CODE.replace(old, new)):
-        exec(compile(text, "race.py", "exec"), names := {"__name__": "race"})
-        prints.append(fingerprint(names[what]() if what == "Learner" else names[what]))
-    assert prints[0] == prints[1] != prints[2]
-
-
-@pytest.mark.parametrize("change", ["__version__", "backend", "width", "tol"])
+@pytest.mark.parametrize("change", ["code", "backend", "width", "tol"])
 def test_keys_hold_what_else_determines_a_game(monkeypatch, change):
     before = small().plan[0].key
     match change:
-        case "__version__":
-            monkeypatch.setattr("cocoax.lab.study.__version__", "9.9")
+        case "code":
+            monkeypatch.setattr("cocoax.lab.study.library", lambda: "other code")
         case "backend":
             monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
         case "width":
@@ -330,6 +278,105 @@ def test_what_is_stored_is_not_played_again(tmp_path, finished, monkeypatch):
     assert played == [("game", 3), ("game", 3)]  # against the comparators that are stored
 
 
+OF_OTHER_CODE = """
+import sys
+import jax
+import cocoax as cx
+from cocoax.lab import Study
+problem = cx.problems.simplex(jax.random.key(0), n=3)
+study = Study({"simplex": problem}, {"DPP": cx.learners.DPP()}, [20], [0], out=sys.argv[1])
+print(len(study.missing()), study.run(quiet=True).table()["regret"].item(), len(study.missing()))
+"""
+
+
+def test_games_of_other_code_are_not_shown(tmp_path):
+    """The weight of a constraint in the library times 100; then a comment."""
+    package = tmp_path / "cocoax"
+    shutil.copytree(Path(cx.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    queue = package / "dual" / "virtual_queue.py"
+    before = queue.read_text()
+
+    def played():
+        command = [sys.executable, "-c", OF_OTHER_CODE, tmp_path / "out"]
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        answer = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        missing, regret, left = answer.stdout.split()
+        return int(missing), float(regret), int(left)
+
+    first = played()
+    assert first[0] == 1 and played() == (0, first[1], 0)
+    old = "return jnp.maximum(state + moved.linearised(), 0)"
+    assert old in before
+    queue.write_text(before.replace(old, old.replace("moved", "100 * moved")))
+    other = played()
+    assert other[0] == 1 and other[1] != first[1]
+    queue.write_text(f"# a comment\n{before}")
+    assert played() == (0, first[1], 0)
+
+
+USERS = """
+import jax, jax.numpy as jnp
+import numpy as np
+import cocoax as cx
+PRICE = 1.0
+def loss(x, r): return PRICE * jnp.vdot(r["cost"], x)
+def rounds(key): return {"cost": 2.0 * jax.random.normal(key, (3,))}
+class Learner(cx.learners.Stay):
+    def decision(self, state): return 0.5 * super().decision(state)
+def problem(key):
+    problem = cx.Problem(cx.domains.ProbabilitySimplex(3), loss)
+    return cx.problems.Instance(problem, cx.Sampler(rounds), None, None)
+def on_the_host(key):
+    cost = 3.0 * np.random.default_rng(int(jax.random.bits(key) % 1000)).standard_normal(3)
+    return cx.problems.Instance(problem(key).problem, cx.Sampler(lambda key: {"cost": jnp.asarray(cost)}), None, None)
+def from_data(key):
+    return cx.problems.Instance(problem(key).problem, Data(np.linspace(0.0, 4.0, 60).reshape(20, 3)), None, None)
+class Data(cx.Environment):
+    cost: jax.Array
+    def init(self, key): return jnp.zeros((), int)
+    def emit(self, state, decision, key): return state + 1, {"cost": self.cost[state]}
+"""
+CHANGES = {
+    "a comment": ("PRICE = 1.0", "# of a unit\nPRICE = 1.0", set()),
+    "a name": ("PRICE", "RATE", set()),
+    "a loss": ("PRICE = 1.0", "PRICE = 3.0", {"problem", "on_the_host", "from_data"}),
+    "rounds": ("2.0 *", "2.5 *", {"problem"}),
+    "a learner": ("0.5 * super", "0.25 * super", {"Learner"}),
+    "rounds on the host": ("3.0 *", "3.5 *", {"on_the_host"}),
+    "data": ("4.0", "5.0", {"from_data"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_games_are_known_by_what_users_code_computes(change):
+    def keys(text):
+        exec(text, names := {"__name__": "race"})
+        problems = {name: names[name] for name in ("problem", "on_the_host", "from_data")}
+        learners = {"stay": cx.learners.Stay(), "Learner": {"problem": names["Learner"]()}}
+        return {(game.problem, game.learner): game.key for game in small(problems=problems, learners=learners).plan}
+
+    old, new, changed = CHANGES[change]
+    before, after = keys(USERS), keys(USERS.replace(old, new))
+    assert {pair for pair in before if before[pair] != after[pair]} == {pair for pair in before if changed & set(pair)}
+
+
+def test_the_answers_of_a_users_domain_belong_to_every_game_on_it():
+    def key(factor):
+        domain = cx.domains.from_lmo(lambda direction: factor * jnp.sign(direction), start=jnp.zeros(2), diameter=9.0)
+        problem = cx.Problem(domain, lambda x, r: jnp.vdot(r, x))
+        return small(problems={"own": (problem, jnp.ones((20, 2)))}).plan[0].key
+
+    assert key(-1.0) == key(-1.0) != key(-2.0)
+
+
+def test_scores_that_were_stored_without_a_price_are_charged_twice_the_multiplier(finished):
+    """0.1.0 charged the multiplier once, and did not store the charge."""
+    stored = finished._stored()
+    new, old = rows.table(stored), rows.table(stored.drop("charge"))
+    np.testing.assert_allclose(old["score"] - new["regret"], 2 * (new["score"] - new["regret"]), atol=1e-9)
+    assert (new["score"] - new["regret"]).max() > 0
+
+
 SCRIPT = """
 import functools, sys
 import jax
@@ -397,14 +444,11 @@ def test_stores_that_cannot_be_used(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(cx.LabError, match="cannot write into"):
         Store(tmp_path / "file" / "store")
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "0.0.1-game-1.parquet").write_bytes(b"")
-    with pytest.raises(cx.LabError, match=r"holds results of cocoax 0\.0\.1"):
-        Store(tmp_path / "old")
-    (tmp_path / "torn").mkdir()
-    (tmp_path / "torn" / f"{cx.__version__}-game-1.parquet").write_bytes(b"PAR1 not really")
+    store = Store(tmp_path / "torn")
+    store.append("game", packed(pl.DataFrame({"key": ["a"]})))
+    next(store.folder.iterdir()).write_bytes(b"PAR1 not really")
     with pytest.raises(cx.LabError, match="damaged"):
-        Store(tmp_path / "torn").read("game")
+        store.read("game")
 
 
 def test_rows_are_read_once_each_whatever_their_columns(tmp_path):
@@ -430,6 +474,5 @@ def test_a_study_prints_who_leads_and_never_fails_to_print():
     ranked = ", ".join(f"{name} {score:.4g}" for name, score in scores.iter_rows())
     assert str(study).splitlines()[1] == f"  pacing  mean score at T = 5, lowest first: {ranked}"
     assert "4 of 4 games played" in study._repr_html_()
-    unknown = Study({"pacing": lambda key: (cx, open)[0]}, {"stay": cx.learners.Stay()}, [5], seeds=[0])
-    unknown.sources["pacing"] = iter(())  # cannot be hashed
-    assert repr(unknown).startswith("<cocoax.lab.study.Study object")
+    broken = Study({"pacing": lambda key: (cx, open)[0]}, {"stay": cx.learners.Stay()}, [5], seeds=[0])
+    assert str(broken).startswith("Study of 1 learner on 1 problem, 1 seed: 0 of 1 game")

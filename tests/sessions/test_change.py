@@ -36,6 +36,10 @@ def _constraint(x, r):
     return jnp.vdot(r["price"], x) - r["budget"]
 
 
+def _tighter(x, r):
+    return _constraint(x, r) + 0.5
+
+
 def _problem(upper=1.0, loss=_loss, constraint=_constraint, size=4, scale=1.0, **options):
     domain = cx.domains.Box(np.zeros(size), np.full(size, upper))
     return cx.Problem(domain, loss, constraint, regularity=cx.Regularity(scale, 0.0, 1.5), **options)
@@ -54,7 +58,8 @@ OTHERS = {
     "another learner": (lambda path: _open(path, _problem(), cx.learners.DPP()), "the learner PDOGD, this is DPP"),
     "another domain": (lambda path: _open(path, _problem(2.0)), "another domain of the same name"),
     "another size": (lambda path: _open(path, _problem(size=5)), "with decision"),
-    "another loss": (lambda path: _open(path, _problem(loss=_other_loss(2.0))), "with the loss"),
+    "another loss": (lambda path: _open(path, _problem(loss=_other_loss(2.0))), "with the loss _loss, this is"),
+    "another limit": (lambda path: _open(path, _problem(constraint=_tighter)), "with the constraint _constraint"),
     "no constraint": (lambda path: _open(path, _problem(constraint=None)), "with constraints"),
     "another name": (lambda path: _open(path, _problem(constraints=("spend",))), "with constraints"),
     "another regularity": (lambda path: _open(path, _problem(scale=3.0)), "another regularity of the same name"),
@@ -75,19 +80,61 @@ def test_a_session_is_not_opened_as_another(tmp_path, name):
         assert tools.bits(session) == before
 
 
-NUMBERS = {
-    "learner": [{"learner": _blocks(theta_scale=scale)} for scale in (1.0, 0.5)],
-    "loss": [{"problem": _problem(loss=_other_loss(factor))} for factor in (2.0, 3.0)],
+def test_other_numbers_are_noticed_before_the_first_round(tmp_path):
+    first, second = (_blocks(theta_scale=scale) for scale in (1.0, 0.5))
+    _open(tmp_path / "session", _problem(), first).close()
+    with pytest.raises(cx.SessionError, match=r"another learner of the same name.* delete it .* has no rounds yet"):
+        _open(tmp_path / "session", _problem(), second)
+    _open(tmp_path / "session", _problem(), first).close()
+
+
+class _Half(cx.learners.Stay):
+    """Of what it would decide otherwise, by a number that no field has."""
+
+    part = 0.5
+
+    def decision(self, state):
+        return self.part * super().decision(state)
+
+
+class _Third(_Half):
+    part = 1 / 3
+
+
+def _corner(size):
+    """A box's answers, by a function of the user's own."""
+    return cx.domains.from_lmo(
+        lambda direction: jnp.where(direction < 0, size, 0.0), start=np.zeros(4), diameter=2 * size
+    )
+
+
+CODE = {
+    "loss": ({"problem": _problem(loss=_other_loss(2.0))}, {"problem": _problem(loss=_other_loss(3.0))}),
+    "learner": ({"problem": _problem(), "learner": _Half()}, {"problem": _problem(), "learner": _Third()}),
+    "domain": tuple({"problem": cx.Problem(_corner(size), _loss), "learner": cx.learners.Stay()} for size in (1, 0.5)),
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_other_numbers_are_noticed(tmp_path, name):
-    first, second = ({"problem": _problem()} | each for each in NUMBERS[name])
-    _open(tmp_path / "session", **first).close()
-    with pytest.raises(cx.SessionError, match=f"another {name} of the same name.* delete it .* has no rounds yet"):
+@pytest.mark.parametrize("name", CODE)
+def test_what_is_computed_is_compared_from_the_first_round_on(tmp_path, name):
+    first, second = CODE[name]
+    with _open(tmp_path / "session", **first) as session:
+        tools.observe(session, 3)
+    with pytest.raises(cx.SessionError, match=f"was recorded with (another|the) {name}"):
         _open(tmp_path / "session", **second)
     _open(tmp_path / "session", **first).close()
+
+
+def test_what_a_callback_does_on_the_host_is_not_seen(tmp_path):
+    def priced(factor):
+        def loss(x, r):
+            return jax.pure_callback(lambda value: factor * value, r["value"][0], r["value"][0]) + _loss(x, r)
+
+        return _problem(loss=loss, loss_grad=lambda x, r: -r["value"])
+
+    with _open(tmp_path / "session", priced(1.0), cx.learners.Stay()) as session:
+        tools.observe(session, 3)
+    _open(tmp_path / "session", priced(2.0), cx.learners.Stay()).close()
 
 
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
@@ -98,12 +145,38 @@ def test_another_precision_is_refused(path):
             cx.Session(problem, _blocks(), path, key=jax.random.key(7), horizon=tools.HORIZON)
 
 
-def test_another_version_is_refused(path, monkeypatch):
-    monkeypatch.setattr(cx, "__version__", "99.0")
-    with pytest.raises(cx.SessionError, match=r"by cocoax .*, this is 99.0; .*replay"):
-        tools.session(path)
-    with cx.Session.replay(path, tools.problem(), tools.learner(), path.with_name("new"), key=jax.random.key(7)) as it:
+OTHERWISE = {
+    "another version": ("cocoax.__version__", "99.0", "written by cocoax .*, this is 99.0"),
+    "other code": (
+        "cocoax.sessions.identity.library",
+        lambda: "ab" * 16,
+        "written by other code of cocoax: .*abababab",
+    ),
+    "another JAX": ("jax.__version__", "99.0", "written under JAX .*, this is 99.0"),
+    "another device": ("jax.default_backend", lambda: "abacus", "written on a cpu, this is a abacus"),
+}
+
+
+@pytest.mark.parametrize("change", OTHERWISE)
+def test_other_code_goes_on_with_one_warning(path, monkeypatch, change):
+    """Programs are not compared then, since they may differ although nothing of the user's has changed."""
+    target, value, sentence = OTHERWISE[change]
+    monkeypatch.setattr(target, value)
+    with pytest.warns(cx.SessionWarning, match=f"{sentence}: .*replay"), tools.session(path) as it:
         assert tools.bits(it) == tools.uninterrupted().after(10)
+    with tools.session(path) as it:  # it is a session of this code now
+        tools.observe(it, 1)
+        assert tools.bits(it) == tools.uninterrupted().after(11)
+    with cx.Session.replay(path, tools.problem(), tools.learner(), path.with_name("new"), key=jax.random.key(7)) as it:
+        assert tools.bits(it) == tools.uninterrupted().after(11)
+
+
+def test_numbers_are_compared_under_other_code_too(tmp_path, monkeypatch):
+    with _open(tmp_path / "session", _problem()) as session:
+        tools.observe(session, 3)
+    monkeypatch.setattr(jax, "__version__", "99.0")
+    with pytest.raises(cx.SessionError, match="another domain of the same name"):
+        _open(tmp_path / "session", _problem(2.0))
 
 
 def test_rounds_of_another_form_are_refused_after_opening_again(path):
@@ -111,7 +184,7 @@ def test_rounds_of_another_form_are_refused_after_opening_again(path):
         session.observe({"value": np.ones(4), "price": np.ones(4)})
 
 
-def test_another_machine_is_refused(tmp_path):
+def test_another_machine_is_refused(tmp_path, monkeypatch):
     """A round that does not come to what it came to before is not gone on from."""
     path = tools.copied(tools.prepared(tmp_path, 9, every=4), tmp_path / "copy")
     from cocoax.sessions.storage import events
@@ -123,7 +196,13 @@ def test_another_machine_is_refused(tmp_path):
         before = connection.execute("SELECT chain FROM events WHERE number = 8").fetchone()[0]
         link = events._link(before, 9, events.Event(*event), contents)
         connection.execute("UPDATE events SET outcome = ?, chain = ? WHERE number = 9", (event[4], link))
-    with pytest.raises(cx.SessionError, match="rounds otherwise"):
+    with pytest.raises(cx.SessionError, match="because another machine rounds otherwise"):
+        tools.session(path)
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(cx.SessionError, match="because it was written by other code of"),
+    ):
+        patch.setattr("cocoax.sessions.identity.library", lambda: "ab" * 16)
         tools.session(path)
     with tools.session(path, other_rounding=True) as it:  # unless that is wanted
         assert tools.bits(it) == tools.uninterrupted().after(9)

@@ -1,136 +1,153 @@
-"""A hash of objects by their numbers, structure and code: the key of stored results."""
+"""Hashes that recognise a game: of numbers and structure, of traced programs, and of the library itself."""
 
-import collections
+import dataclasses
+import enum
 import functools
 import hashlib
-import logging
+import itertools
+import re
 import types
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import LabError
-from .former_names import former_fields, former_module, former_name
-from .referred import NamelessCode, cells, is_installed, nameless, nameless_code, referred, tells
+from . import traces
+
+_PACKAGE = Path(__file__).parent.parent
+_TOLD = rb'^[ \t]*[rR]?"""(?:\\.|[^\\])*?"""[ \t]*$|[ \t]*#[^\n]*'  # docstrings and comments
+_TEXTS = rb'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''  # in which a # is none
+_TOLD_OR_TEXT = re.compile(_TOLD + rb"|(?P<text>" + _TEXTS + rb")", re.M | re.S)
 
 
-class _How(NamedTuple):
-    code: bool
-    names: bool
+@functools.cache
+def library() -> str:
+    """Of the sources of cocoax without docstrings, comments and blank lines, and of its data; read once a process."""
+    files = sorted(file for kind in ("py", "json", "csv", "npz") for file in _PACKAGE.rglob(f"*.{kind}"))
+    return _hash(*(code_in(file.read_bytes()) if file.suffix == ".py" else file.read_bytes() for file in files))
 
 
-def fingerprint(*parts: Any, code: bool = True, names: bool = True) -> str:
-    """32 hexadecimal digits. Equal for equal numbers, structures and code, in every process.
+def code_in(source: bytes) -> bytes:
+    """A source without docstrings, comments and blank lines."""
+    code = _TOLD_OR_TEXT.sub(lambda found: found["text"] or b"", source)
+    return b"\n".join(line for line in code.split(b"\n") if line.strip())
 
-    Functions are hashed by their bytecode, constants, defaults, closures and the globals that they name; classes by
-    their methods: a comment changes nothing, a number does. Installed code (cocoax, JAX, NumPy, ...) is hashed by its
-    name only, so add the version of cocoax to the parts. Bytecode depends on the version of Python: `code=False` leaves
-    it out, and a function is hashed by its names, constants and what it refers to. `names=False` leaves out what the
-    user's own functions, classes and modules are called and where they are: the same code under another name is equal.
-    Names of attributes, fields and parameters always count.
+
+class Parts(NamedTuple):
+    """The hash of some parts, and whether no other code is in them than the library's, which `library` knows."""
+
+    digest: str
+    known: bool
+
+
+def of_parts(*parts: Any) -> Parts:
+    """Of structure and numbers: arrays, containers, modules by their fields; of what is traced, shapes and dtypes.
+
+    Classes and functions of the library count by name. Those of a user count only in that they are there, whatever
+    they are called: `of_program` says what they do.
     """
+    told, known = [], True
+
+    def tell(part):
+        nonlocal known
+        match part:
+            case None | bool() | int() | float() | complex() | str() | bytes() | range() | enum.Enum() | np.dtype():
+                told.append(f"{type(part).__name__} {part!r}")
+            case np.ndarray() if part.dtype.hasobject:
+                tell(part.tolist())
+            case jax.Array() | np.ndarray() | np.generic():
+                told.append(_array(part))
+            case dict():
+                tell([(key, part[key]) for key in sorted(part, key=repr)])
+            case list() | tuple() | set() | frozenset():
+                told.append(f"{len(part)} in order")
+                for each in sorted(part, key=repr) if isinstance(part, set | frozenset) else part:
+                    tell(each)
+            case functools.partial():
+                tell([part.func, part.args, part.keywords])
+            case types.FunctionType() if _is_own(part):
+                told.append(f"{part.__module__} {part.__qualname__}")
+            case type() if _is_own(part):
+                told.append(part.__qualname__)
+            case _:
+                inner, is_own = _inner(part), _is_own(type(part))
+                known = known and is_own and inner is not None
+                told.append(type(part).__qualname__ if is_own else "a user's")
+                tell(inner)
+
+    tell(parts)
+    return Parts(_hash(*(each.encode() for each in told)), known)
+
+
+def _inner(part) -> Any:
+    """What determines an object, if that is known: its fields, or what it says of itself where it also has caches."""
+    if hasattr(part, "__fingerprint__"):
+        return part.__fingerprint__()
+    is_object = dataclasses.is_dataclass(part) and not isinstance(part, type)
+    return [getattr(part, field.name, None) for field in dataclasses.fields(part)] if is_object else None
+
+
+def _is_own(part) -> bool:
+    """Whether it is the library's, under a name that says which."""
+    return (part.__module__ or "").split(".")[0] == __name__.split(".")[0] and "<" not in part.__qualname__
+
+
+def of_program(function: Callable, *inputs: Any) -> str:
+    """Of the program that JAX traces for inputs of these shapes, with its constants; names, comments and how it is cut
+    into functions do not count. What a callback does on the host is not seen. Comparable under one version of JAX."""
+    return _program(jax.make_jaxpr(function)(*inputs))
+
+
+def _program(program) -> str:
+    told, numbers = [], itertools.count()
+
+    def new(variables):
+        return [f"{next(numbers)} {variable.aval}" for variable in variables]
+
+    def rule(equation, inputs):
+        inner = traces.called(equation)
+        if inner is not None:
+            return traces.interpret(inner, inputs, rule, _array)
+        outputs = new(equation.outvars)
+        told.append(f"{equation.primitive.name} {inputs} {_parameter(equation.params)} {outputs}")
+        return outputs
+
+    told.append(str(traces.interpret(program, new(program.jaxpr.invars), rule, _array)))
+    return _hash(*(each.encode() for each in told))
+
+
+def _parameter(value) -> str:
+    """A parameter of an equation as text. Functions and the names of functions say nothing."""
+    if traces.is_program(value):
+        return _program(traces.closed(value))
+    if isinstance(value, dict):
+        return str([(key, _parameter(value[key])) for key in sorted(value, key=repr) if key not in _UNTOLD])
+    if isinstance(value, list | tuple):
+        return str([_parameter(each) for each in value])
+    if isinstance(value, jax.Array | np.ndarray):
+        return _array(value)
+    return repr(value) if isinstance(value, _PLAIN) else type(value).__name__
+
+
+_UNTOLD = ("name", "debug_info")
+_PLAIN = None | bool | int | float | str | bytes | enum.Enum | np.dtype | jax.core.AbstractValue
+
+
+def _array(array) -> str:
+    """An array or number as text: dtype, shape and a hash of its bytes, which a tracer has not."""
+    if isinstance(array, jax.core.Tracer):
+        return f"{array.aval}"
+    if isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return f"{array.dtype} {_array(jax.random.key_data(array))}"
+    array = np.asarray(array)
+    return f"{array.dtype} {array.shape} {_hash(array.tobytes())}"
+
+
+def _hash(*parts: bytes) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    _feed(digest, parts, {}, _How(code, names))
+    for part in parts:
+        digest.update(len(part).to_bytes(8) + part)
     return digest.hexdigest()
-
-
-def _feed(digest, part, seen, how):
-    if isinstance(part, types.FunctionType | type):  # they may refer to themselves
-        if id(part) in seen:
-            digest.update(f"again {seen[id(part)]};".encode())
-            return
-        seen[id(part)] = len(seen)
-
-    def feed(name, *inner):
-        digest.update(f"{name}:{len(inner)};".encode())
-        for item in inner:
-            _feed(digest, item, seen, how)
-
-    match part:
-        case None | bool() | int() | float() | complex() | str() | bytes():
-            digest.update(f"{type(part).__name__}={part!r};".encode())
-        case jax.Array() if jnp.issubdtype(part.dtype, jax.dtypes.prng_key):
-            feed("key", np.asarray(jax.random.key_data(part)))
-        case np.ndarray() | jax.Array() | np.generic():
-            array = np.asarray(part)
-            digest.update(f"array {array.dtype} {array.shape};".encode() + array.tobytes())
-        case dict():
-            factory = [part.default_factory] if isinstance(part, collections.defaultdict) else []
-            feed("dict", *(item for key in sorted(part, key=repr) for item in (key, part[key])), *factory)
-        case types.CodeType() | NamelessCode():
-            feed("code", part.co_code if how.code else b"", part.co_names, part.co_varnames, part.co_consts)
-        case list() | tuple() | range() | set() | frozenset():
-            feed("list", *(sorted(part, key=repr) if isinstance(part, set | frozenset) else part))
-        case types.FunctionType() if _installed(part):
-            digest.update(f"{former_name(part)};".encode())
-            feed("closure", *cells(part))
-        case types.FunctionType():
-            defaults, used = (part.__defaults__, part.__kwdefaults__), referred(part)
-            more = [own] if (own := _own(part, seen, how)) else []
-            if how.names:
-                feed(f"function {part.__qualname__}", part.__code__, *defaults, cells(part), used, *more)
-            else:
-                feed("function", nameless_code(part.__code__, used), *defaults, cells(part), nameless(used), *more)
-        case types.MethodType():
-            feed("method", part.__self__, part.__func__)
-        case functools.partial():
-            feed("partial", part.func, part.args, part.keywords)
-        case types.ModuleType() if not (how.names or is_installed(part.__name__)):
-            digest.update(b"module;")  # of which `referred` has what counts
-        case types.ModuleType():
-            digest.update(f"module {former_module(part.__name__)};".encode())
-        case logging.Logger():
-            digest.update(b"logger;")  # which holds all others
-        case types.BuiltinFunctionType():
-            feed(f"built in {part.__qualname__}", getattr(part, "__self__", None))
-        case np.ufunc():
-            digest.update(f"ufunc {part.__name__};".encode())
-        case property() | staticmethod() | classmethod():
-            feed(type(part).__name__, getattr(part, "fget", None) or getattr(part, "__func__", None))
-        case type() if _installed(part):
-            feed(f"class {former_name(part)}", {})
-        case type():
-            above = [*part.__bases__, *([] if _installed(type(part)) else [type(part)])]
-            feed(f"class {former_name(part)}" if how.names else "class", _own(part, seen, how), *above)
-        case _ if hasattr(part, "__fingerprint__"):  # objects that also hold caches or counters
-            is_named = how.names or _installed(type(part))
-            feed(type(part).__qualname__ if is_named else "", part.__fingerprint__())
-        case _ if callable(getattr(part, "__wrapped__", None)):  # jax.jit and its like
-            feed("wrapped", part.__wrapped__)
-        case _ if hasattr(part, "__dict__"):
-            feed("object", type(part), former_fields(part))
-        case _ if _installed(type(part)) and " at 0x" not in repr(part):
-            digest.update(f"{type(part).__qualname__} {part!r};".encode())
-        case _:
-            raise LabError(
-                f"a {type(part).__name__} cannot be hashed, so results would be stored under the wrong name; give "
-                "numbers, arrays, functions and modules made of them"
-            )
-
-
-def _own(part, seen, how) -> dict:
-    """The attributes of a user's class or function that determine what it does, where they can be hashed."""
-    own = {}
-    for name, value in vars(part).items():
-        if tells(name, value) or (not name.startswith("__") and _can_be_hashed(value, seen, how)):
-            own[name] = value
-    return own
-
-
-def _can_be_hashed(value, seen, how) -> bool:
-    is_code = isinstance(value, type | types.FunctionType | types.MethodType | functools.partial)
-    is_of_others = _installed(type(value)) and hasattr(value, "__dict__") and jax.tree_util.all_leaves([value])
-    if isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType) or (is_of_others and not is_code):
-        return False  # the place of a slot; or a client, a pool, a figure, which are never the same twice
-    try:
-        _feed(hashlib.blake2b(), value, dict(seen), how)
-    except (LabError, RecursionError):  # a lock, or objects that hold each other
-        return False
-    return True
-
-
-def _installed(part) -> bool:
-    """Whether it belongs to an installed package, whose code changes only with its version."""
-    return is_installed(getattr(part, "__module__", None) or "")

@@ -43,11 +43,16 @@ def programs(equation: JaxprEqn) -> Iterator[ClosedJaxpr]:
     """All programs inside an equation: what it calls, branches, the body of a loop."""
     for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_program):
         if is_program(inner):
-            yield ClosedJaxpr(inner, ()) if isinstance(inner, Jaxpr) else inner
+            yield closed(inner)
 
 
 def is_program(node: Any) -> bool:
     return isinstance(node, ClosedJaxpr | Jaxpr)
+
+
+def closed(program: ClosedJaxpr | Jaxpr) -> ClosedJaxpr:
+    """With its constants, of which an open one has none."""
+    return ClosedJaxpr(program, ()) if isinstance(program, Jaxpr) else program
 
 
 def depends(program: ClosedJaxpr, marks) -> list[bool]:

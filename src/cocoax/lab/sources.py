@@ -64,7 +64,11 @@ class Source(eqx.Module):
     @_on_cpu
     def draw(self, seed: int, horizon: int) -> "Drawn":
         """The problem of a seed, with its rounds."""
-        instance_key, rounds_key, _ = _keys(seed)
+        return self.drawn(jax.random.key(seed), horizon)
+
+    def drawn(self, key: Any, horizon: int) -> "Drawn":
+        """As `draw`, from the key of a seed, on any device."""
+        instance_key, rounds_key, _ = jax.random.split(key, 3)
         if self.problem is not None:
             if isinstance(self.rounds, Environment):
                 rounds = drawn_for(self.problem, self.rounds, horizon, rounds_key)

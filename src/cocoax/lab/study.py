@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import polars as pl
 
-from .. import __version__
 from ..core import check
 from ..core.compilation_cache import use_compilation_cache
-from ..core.fingerprint import fingerprint
+from ..core.fingerprint import library, of_parts
 from ..errors import CocoaxError, LabError
 from ..learners.base import AbstractLearner
 from . import describe
 from .arguments import by_name, of_problem, whole_numbers
+from .keys import Recognised
 from .results import rows
 from .results.store import Memory, Store, together
 from .run.engine import run
@@ -107,7 +107,6 @@ class Study:
     @functools.cached_property
     def plan(self) -> list[Planned]:
         """All games, in the order of the table."""
-        sources = {name: fingerprint(source) for name, source in self.sources.items()}
         kind = ["game", "certified"] if self.certify else ["game"]
         return [
             Planned(problem, learner, horizon, seed, f"{key}-{horizon}-{seed}")
@@ -115,10 +114,14 @@ class Study:
             for learner in self.learners
             for played in [self.learner(learner, problem)]
             if played is not None
-            for key in [self._key(*kind, self.device, sources[problem], played)]
             for horizon in self.horizons[problem]
+            for key in [self._key(*kind, self.device, *self._recognised[problem].game(played, horizon))]
             for seed in self.seeds
         ]
+
+    @functools.cached_property
+    def _recognised(self) -> dict[str, Recognised]:
+        return {name: Recognised(source, max(self.horizons[name])) for name, source in self.sources.items()}
 
     def learner(self, name: str, problem: str) -> AbstractLearner | None:
         """The learner of this name on this problem, if there is one."""
@@ -192,11 +195,11 @@ class Study:
             raise LabError("no game was played yet; call run() first")
         return plan.join(stored, on="key", how="inner", maintain_order="left")
 
-    def _key(self, *parts):
+    def _key(self, *parts) -> str:
         random = jax.config.jax_default_prng_impl, jax.config.jax_threefry_partitionable  # pyright: ignore
-        return fingerprint(__version__, jax.__version__, random, str(jnp.result_type(float)), self.tol, *parts)
+        return of_parts(library(), jax.__version__, random, str(jnp.result_type(float)), self.tol, *parts).digest
 
     def comparator_keys(self, problem: str, seeds: Sequence[int], horizons: Sequence[int]) -> dict[int, dict[int, str]]:
         """The keys of comparators in the store, by horizon and seed."""
-        key = self._key("comparator", self.sources[problem])
-        return {T: {seed: f"{key}-{T}-{seed}" for seed in seeds} for T in horizons}
+        keys = {T: self._key("comparator", self._recognised[problem].problem(T)) for T in horizons}
+        return {T: {seed: f"{key}-{T}-{seed}" for seed in seeds} for T, key in keys.items()}

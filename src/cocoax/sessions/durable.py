@@ -9,6 +9,7 @@ from ..errors import SessionError, StorageError
 from . import packing, transfer
 from .campaigns import Campaigns
 from .copies import LearnerCopies
+from .identity import Identity
 from .recovery import create_or_recover, warn
 from .schema import RoundSchema
 from .storage.database import Damaged
@@ -33,7 +34,7 @@ class DurableState(Generic[Learners]):
         self,
         path,
         copies: Learners,
-        signature: dict,
+        identity: Identity,
         snapshot_every: int,
         keep_rounds: bool,
         mark: str | None = None,
@@ -48,12 +49,14 @@ class DurableState(Generic[Learners]):
         self._journal = Journal(path)
         try:
             self.was_new = self._journal.is_new
-            facts = {"signature": signature} | ({} if mark is None else {mark: True})
-            schema, self._last_snapshot = create_or_recover(self._journal, copies, facts, other_rounding)
-            self._state = _State(copies, schema, self._journal.last)
-            if other_rounding and not self.was_new:
-                self._snapshot()  # the state as it is rounded now
-                self._journal.replace_fact("signature", signature)
+            self.identity = identity
+            found = create_or_recover(self._journal, copies, identity, mark, other_rounding)
+            self._last_snapshot = found.snapshot
+            self._state = _State(copies, found.schema, self._journal.last)
+            if found.is_foreign:
+                self._snapshot()  # the state as it is computed now
+                for name, fact in self._facts_of(found.schema).items():
+                    self._journal.replace_fact(name, fact)
             self._recorded = {name for name in ("round", "request") if self._journal.fact(name) is not None}
         except Damaged as damage:
             self._journal.close()
@@ -118,10 +121,16 @@ class DurableState(Generic[Learners]):
             self._journal.close()
         self._unsettled = False
 
+    def _facts_of(self, schema: RoundSchema | None) -> dict:
+        """What the session is recognised by, in rounds of this form."""
+        programs = {} if schema is None else {"programs": self.identity.programs(schema.like)}
+        return {"signature": self.identity.signature} | programs
+
     def _new_facts(self, copies, schema) -> dict | None:
-        """The schemas that these events fix."""
+        """The schemas that these events fix, and what is computed then."""
         schemas = {"round": schema, "request": copies.request_schema}
-        return {name: one.json for name, one in schemas.items() if one and name not in self._recorded} or None
+        new = {name: one.json for name, one in schemas.items() if one and name not in self._recorded}
+        return (new | {"programs": self.identity.programs(schema.like)} if schema and "round" in new else new) or None
 
     def _try_snapshot(self):
         try:

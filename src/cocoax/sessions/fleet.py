@@ -27,7 +27,7 @@ from .fleet_rounds import observed
 from .fleet_tickets import check_waits, encoded
 from .fleet_views import FleetViews
 from .guard import Guard
-from .identity import signature
+from .identity import Identity
 from .schema import RoundSchema
 from .stacked import checked_names, checked_tickets, picked, waves
 from .storage.events import Event
@@ -104,7 +104,7 @@ class Fleet(FleetViews):
         example = first_states(problem, learner, key, None, horizon, start, 1)[0]
         if tree.has_element(learner.decision(example)):
             raise SessionError("a fleet keeps arrays; factored matrices need sessions of their own")
-        identity = signature(problem, learner, [example], settings)
+        identity = Identity(problem, learner, example, settings)
         campaigns = Campaigns(problem, learner, key, horizon, start, example, **late)
         self._guard = Guard()
         self._durable = DurableState(self.path, campaigns, identity, every, keep_rounds, other_rounding=other_rounding)
@@ -118,7 +118,9 @@ class Fleet(FleetViews):
         with self._guard.alone(self):
             schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
             if schema is not None:
-                compile_calls(self._campaigns, schema.like if like is None else schema.cast(like, "like"))
+                like = schema.like if like is None else schema.cast(like, "like")
+                compile_calls(self._campaigns, like)
+                self._durable.identity.programs(like)
 
     def begin(self, names: Iterable[str], *, budgets: Any = None) -> None:
         """Begin these campaigns; with `learners.Budgeted`, each with its own budgets: a number, or a row, for each.

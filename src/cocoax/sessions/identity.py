@@ -1,54 +1,102 @@
-"""The signature of a session: problem, learner and settings, stored when it starts and compared when it opens."""
+"""What a session is recognised by: numbers and structure from the start, and what is computed, once rounds have a form.
 
-import platform
+Programs are compared where the same code of cocoax under the same JAX on the same kind of device traced them. Elsewhere
+they may differ although nothing was changed: there, a session opens with a warning.
+"""
+
+from collections.abc import Iterator
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
-from ..core.fingerprint import fingerprint
-from ..errors import LabError, SessionError
+from ..core.fingerprint import library, of_parts, of_program
+from ..errors import SessionError
+from ..games.loop import play_round
 from ..learners.base import AbstractLearner, own
 from ..problem.functions import WithPrevious
 from ..problem.problem import Problem
 from . import packing
 
-_WAYS = [(names, code) for names in (True, False) for code in (True, False)]  # of fingerprints; 0.1.0 has the first two
-_COMPARED = ("learner", "domain", "loss", "constraint", "regularity")
 
+class Identity:
+    """Of a problem and learner, with the first state."""
 
-def signature(problem: Problem, learner: AbstractLearner, states, settings: dict) -> dict:
-    """As JSON. Bytecode is compared only under the same version of Python; everything else always, but for what the
-    user's own functions, classes and modules are called: that is for the errors."""
-    from .. import __version__
+    def __init__(self, problem: Problem, learner: AbstractLearner, state: Any, settings: dict):
+        from .. import __version__
 
-    parts = {
-        "learner": own(learner),
-        "domain": problem.domain,
-        "loss": (problem.loss, problem.loss_grad),
-        "constraint": (problem.constraint, problem.constraint_grad),
-        "regularity": problem.regularity,
-    }
-    try:
-        fingerprints = {
-            name: [_names(part), *(fingerprint(part, code=code, names=names) for names, code in _WAYS)]
-            for name, part in parts.items()
+        self._traced = problem, learner, state
+        self._programs: dict[str, dict] = {}  # by the form of rounds
+        parts = {
+            "learner": own(learner),
+            "domain": problem.domain,
+            "loss": (problem.loss, problem.loss_grad),
+            "constraint": (problem.constraint, problem.constraint_grad),
+            "regularity": problem.regularity,
         }
-    except LabError as error:
-        raise SessionError(f"a session must recognise its problem and learner when it opens: {error}") from None
-    return {
-        "version": __version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "decision": packing.outline(learner.decision(states[0])),
-        "constraints": list(problem.names),
-        **fingerprints,
-        "settings": settings | _unusual(problem),
-        "x64": bool(jax.config.read("jax_enable_x64")),
-        "state": packing.outline(states[0]),
-    }
+        hashes = {name: of_parts(part) for name, part in parts.items()}
+        self._is_own = {name for name in ("learner", "domain") if not hashes[name].known}
+        self.signature = {  # as JSON
+            "version": __version__,
+            "code": library(),
+            "jax": jax.__version__,
+            "device": jax.default_backend(),
+            "decision": packing.outline(learner.decision(state)),
+            "constraints": list(problem.names),
+            **{name: [_names(part), hashes[name].digest] for name, part in parts.items()},
+            "settings": settings | _unusual(problem),
+            "x64": bool(jax.config.read("jax_enable_x64")),
+            "state": packing.outline(state),
+        }
+
+    def programs(self, like: Any) -> dict[str, str | None]:
+        """Hashes of what is computed in rounds like this one; None of what cannot be traced. What a callback does on
+        the host is not seen. The library's own learners and domains are known by its code."""
+        form = f"{jax.tree.structure(like)} {packing.outline(like)}"
+        if form not in self._programs:
+            self._programs[form] = self._hashes(like)
+        return self._programs[form]
+
+    def _hashes(self, like) -> dict[str, str | None]:
+        problem, learner, state = self._traced
+        bare = eqx.tree_at(lambda it: (it.constraint, it.constraint_grad), problem, (None, None), is_leaf=_is_none)
+        x = problem.domain.start()
+        traced: dict[str, tuple] = {"loss": (_values, bare, x, like, x), "constraint": (_values, problem, x, like, x)}
+        if "domain" in self._is_own:
+            traced = {"domain": (_answer, problem.domain, x)} | traced
+        if self._is_own:
+            traced["learner"] = (_round, problem, learner, state, like)
+        return {name: _hash_of(*program) for name, program in traced.items()}
+
+
+def _answer(domain, direction):
+    return domain.lmo(direction)
+
+
+def _values(problem, x, round, previous):
+    loss, values, pull = problem.linearize(x, round)
+    return loss, values, pull(jnp.ones_like(loss), jnp.ones_like(values)), problem.values(x, round, previous)
+
+
+def _round(problem, learner, state, round):
+    decided = play_round(problem, learner, state, round)
+    return decided, play_round(problem, learner, state, round, played=decided[1])
+
+
+def _hash_of(*program) -> str | None:
+    try:
+        return of_program(*program)
+    except Exception:  # of any kind: users write these functions, and a round will tell
+        return None
+
+
+def _is_none(node) -> bool:
+    return node is None
 
 
 def _unusual(problem) -> dict:
-    """Settings that files of the first version do not have, where they are not as usual."""
+    """Settings that only count where they are not as usual."""
     request = {"request": listed(problem.request)} if problem.has_requests else {}
     is_usual = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     return request | ({} if is_usual else {"jax_threefry_partitionable": False})
@@ -73,61 +121,69 @@ def _name(part) -> str:
     return type(part).__name__ if isinstance(part, eqx.Module) else getattr(part, "__qualname__", type(part).__name__)
 
 
-def _is_signature(recorded, current) -> bool:
+_PARTS = ("learner", "domain", "loss", "constraint", "regularity")
+_MADE = {
+    "version": "by cocoax {}, this is {}",
+    "code": "by other code of cocoax: {:.8}, this is {:.8}",
+    "jax": "under JAX {}, this is {}",
+    "device": "on a {}, this is a {}",
+}
+
+
+def compare(recorded: Any, programs: Any, current: Identity, like: Any, path, *, is_empty: bool = False) -> str | None:
+    """Raise, in one sentence, at the first difference. Returns who else wrote the file, if that was other code.
+
+    `programs` are those recorded for rounds like `like`. `is_empty`: the file has no rounds yet, as after a first try
+    whose problem or learner had a mistake.
+    """
+    now = current.signature
+    if not _is_signature(recorded, now):
+        raise SessionError(
+            f"{path} has no signature of a session; cocoax did not write it, or a version that is too old"
+        )
+    is_fleet = now["settings"].get("fleet")
+    deliberate = "or begin a new fleet" if is_fleet else "or replay its rounds with cx.Session.replay"
+    deliberate = "or delete it to begin again, for it has no rounds yet" if is_empty else deliberate
+    differ = [text.format(recorded[name], now[name]) for name, text in _MADE.items() if recorded[name] != now[name]]
+    is_comparable = not differ and isinstance(programs, dict)
+    for sentence in _differences(recorded, programs if is_comparable else {}, current, like):
+        raise SessionError(f"{path} {sentence}, {deliberate}")
+    return f"written {differ[0]}" if differ else None
+
+
+def _differences(recorded: dict, programs: dict, current: Identity, like: Any) -> Iterator[str]:
+    now = current.signature
+    if recorded["x64"] != now["x64"]:
+        yield f"was recorded with jax_enable_x64={recorded['x64']}; set that"
+    for name in ("decision", "constraints"):
+        if recorded[name] != now[name]:
+            this = f"this problem has {now[name]}"
+            yield f"was recorded with {name} {recorded[name]}, {this}; open it with the same problem"
+    yield from (_other(name, recorded, now) for name in _PARTS if recorded[name][1] != now[name][1])
+    for name in {**now["settings"], **recorded["settings"]}:
+        before, this = recorded["settings"].get(name), now["settings"].get(name)
+        if before != this:
+            yield f"has {name}={before}, this is {name}={this}; give that"
+    if recorded["state"] != now["state"]:
+        yield (
+            "has states of other shapes: it started from another state=, which must be given again, or another "
+            "version of cocoax wrote it, which must open it"
+        )
+    found = current.programs(like) if programs else {}
+    yield from (_other(name, recorded, now) for name in found if programs.get(name) != found[name])
+
+
+def _other(name, recorded, now) -> str:
+    before, this = recorded[name][0], now[name][0]
+    if before != this:
+        return f"was recorded with the {name} {before}, this is {this}; open it with that"
+    changed = "its numbers or its code have changed"
+    return f"was recorded with another {name} of the same name, {this}: {changed}; open it with those"
+
+
+def _is_signature(recorded, current: dict) -> bool:
     """Whether the record has the structure of a signature."""
     if not isinstance(recorded, dict) or recorded.keys() != current.keys():
         return False
-    parts = [recorded[name] for name in _COMPARED]
-    return isinstance(recorded["settings"], dict) and all(
-        isinstance(part, list) and len(part) in (3, 5) for part in parts
-    )
-
-
-def compare(recorded: dict, current: dict, path, *, any_version: bool = False, is_empty: bool = False):
-    """Raise, in one sentence, at the first difference; one of the version of cocoax may be allowed.
-
-    `is_empty`: the file has no rounds yet, as after a first try whose problem or learner had a mistake.
-    """
-    if not _is_signature(recorded, current):
-        raise SessionError(f"{path} has no signature of a session; it was not written by cocoax")
-    is_fleet = current["settings"].get("fleet")
-    deliberate = "or begin a new fleet" if is_fleet else "or replay its rounds with cx.Session.replay"
-    deliberate = "or delete it to begin again, for it has no rounds yet" if is_empty else deliberate
-    if recorded["version"] != current["version"] and not any_version:
-        raise SessionError(
-            f"{path} was recorded by cocoax {recorded['version']}, this is {current['version']}; install that one, "
-            f"go on from its snapshot with other_rounding=True, {deliberate}"
-        )
-    if recorded["x64"] != current["x64"]:
-        raise SessionError(f"{path} was recorded with jax_enable_x64={recorded['x64']}; set that, {deliberate}")
-    for name in ("decision", "constraints"):
-        if recorded[name] != current[name]:
-            raise SessionError(
-                f"{path} was recorded with {name} {recorded[name]}, this problem has {current[name]}; open it with the "
-                f"same problem, {deliberate}"
-            )
-    same_python = recorded["python"] == current["python"]
-    for name in _COMPARED:
-        before, now = recorded[name], current[name]
-        has_names = len(before) == 3  # a file of 0.1.0
-        which = (1 if has_names else 3) + (0 if same_python else 1)
-        if before[which] == now[which]:
-            continue
-        called = "Auto" if before[0] == "TrackedPI2" else before[0]  # as earlier versions called it
-        if called != now[0]:
-            raise SessionError(
-                f"{path} was recorded with the {name} {called}, this is {now[0]}; open it with that, {deliberate}"
-            )
-        raise SessionError(
-            f"{path} was recorded with another {name} of the same name, {now[0]}: its numbers or its code have "
-            f"changed; open it with those, {deliberate}"
-        )
-    for name in {**current["settings"], **recorded["settings"]}:
-        before, now = (settings.get(name) for settings in (recorded["settings"], current["settings"]))
-        if before != now:
-            raise SessionError(f"{path} has {name}={before}, this is {name}={now}; give that, {deliberate}")
-    if recorded["state"] != current["state"]:
-        raise SessionError(
-            f"{path} has states of other shapes: it started from another state=, which must be given again, or another "
-            f"version of cocoax wrote it, which must open it, {deliberate}"
-        )
+    pairs = all(isinstance(recorded[name], list) and len(recorded[name]) == 2 for name in _PARTS)
+    return pairs and isinstance(recorded["settings"], dict) and all(isinstance(recorded[name], str) for name in _MADE)

@@ -1,11 +1,13 @@
 """Opening a journal: restore its newest whole snapshot, then play the events after it, with the same outcomes."""
 
 import warnings
+from typing import NamedTuple
 
 from ..errors import SessionError, SessionWarning
-from . import identity, packing
+from . import packing
 from .campaigns import Campaigns
 from .copies import LearnerCopies
+from .identity import Identity, compare
 from .schema import RoundSchema
 from .storage.database import Damaged
 from .storage.journal import Journal
@@ -13,13 +15,23 @@ from .storage.journal import Journal
 REPLAYING = "replaying"  # the fact that marks a file until its replay is complete
 
 
-def create_or_recover(
-    journal: Journal, copies: LearnerCopies | Campaigns, facts: dict, other_rounding: bool = False
-) -> tuple[RoundSchema | None, int]:
-    """Write a new journal with these facts, or bring `copies` to the state after the last event of an old one.
+class Recovered(NamedTuple):
+    """How a journal was found."""
 
-    Returns the schema of the rounds, if there were any, and the number of the event before the newest snapshot. With
-    `other_rounding`, events after the snapshot may have other outcomes than before.
+    schema: RoundSchema | None = None  # of its rounds, if there were any
+    snapshot: int = 0  # the number of the event before the newest one
+    is_foreign: bool = False  # other code wrote it, or it is rounded otherwise from here on
+
+
+def create_or_recover(
+    journal: Journal,
+    copies: LearnerCopies | Campaigns,
+    identity: Identity,
+    mark: str | None = None,
+    other_rounding: bool = False,
+) -> Recovered:
+    """Write a new journal, with a mark until it is complete, or bring `copies` to the state after an old one's last
+    event. With `other_rounding`, events after the snapshot may have other outcomes than before.
     """
     acknowledged = journal.acknowledged_before
     if journal.is_new:
@@ -28,27 +40,33 @@ def create_or_recover(
                 f"{journal.path} is damaged: it is empty, but {journal.counter_name} counts events; restore it, or "
                 "delete both to start again"
             )
+        facts = {"signature": identity.signature} | ({} if mark is None else {mark: True})
         journal.create(facts, copies.notes(), packing.pack(copies.arrays()))
-        return None, 0
+        return Recovered()
     check_complete(journal, journal.path)
     is_empty = acknowledged == 0 and all(journal.fact(name) is None for name in ("round", "request"))
-    recorded = journal.fact("signature")
-    identity.compare(recorded, facts["signature"], journal.path, any_version=other_rounding, is_empty=is_empty)
     schema, copies.request_schema = recorded_schema(journal), recorded_schema(journal, "request")
+    like, recorded = None if schema is None else schema.like, (journal.fact("signature"), journal.fact("programs"))
+    other = compare(*recorded, identity, like, journal.path, is_empty=is_empty)
     snapshot = _restore_snapshot(journal, copies)
     for event in journal.follow(copies.largest_field(schema)):
         if copies.play(schema, event) != event.outcome and not other_rounding:
+            because = f"it was {other}" if other else "another machine rounds otherwise"
             raise SessionError(
-                f"{journal.path}: round {copies.totals.rounds} gives another outcome than before, because another "
-                f"machine, device or version of JAX rounds otherwise; continue where it was played{copies.or_replay}, "
-                "or accept it with other_rounding=True"
+                f"{journal.path}: round {copies.totals.rounds} gives another outcome than before, because {because}; "
+                f"continue where it was played{copies.or_replay}, or accept it with other_rounding=True"
             )
     if schema is None and copies.totals.rounds:
         raise Damaged("the schema of its rounds")
     if acknowledged is not None:
         _warn_of_loss(journal, acknowledged, copies.totals.rounds)
     journal.acknowledge()
-    return schema, snapshot
+    if other and not other_rounding:
+        warn(
+            f"{journal.path} was {other}: its form and numbers fit, so it goes on, but it may decide otherwise; to be "
+            f"sure, open it where it was written{copies.or_replay}"
+        )
+    return Recovered(schema, snapshot, other_rounding or other is not None)
 
 
 def check_complete(journal: Journal, path):

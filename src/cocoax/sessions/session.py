@@ -28,7 +28,7 @@ from .arguments import (
 from .copies import LearnerCopies
 from .durable import DurableState
 from .guard import Guard
-from .identity import signature
+from .identity import Identity
 from .replay import replay
 from .requests import cast_request, check_same, whole_round
 from .schema import RoundSchema
@@ -57,8 +57,12 @@ class Session(SessionViews):
     - `keep_decisions`: keep the decision of every round from now on, and what was played, for `history`.
     - `snapshot_every`: the number of events between snapshots, which is the most that opening after a crash replays.
     - `certify`: keep what `certificate` needs, in the state of the learner.
-    - `other_rounding`: go on from the newest snapshot although another version of cocoax or JAX, or another machine,
-      wrote it. The rounds after it are played again, and their numbers may differ in the last bits from here on.
+    - `other_rounding`: go on although rounds after the newest snapshot come to other last bits than when they were
+      stored, as on another machine.
+
+    A file is opened with the same problem and learner: numbers and structure are compared, and the programs that JAX
+    traces of them, but not what a callback does on the host. Under another version of cocoax or JAX it opens with a
+    `SessionWarning`, programs uncompared; `replay` shows whether the decisions are the same.
 
     `decide` returns the same decision until its round is observed. `observe` returns when the round is on disk; if it
     raises `SessionError`, nothing has changed. Methods may be called from several threads.
@@ -112,7 +116,7 @@ class Session(SessionViews):
             key = jax.random.key(0)  # only its dtype matters
         states = first_states(problem, learner, key, state, horizon, start, settings["copies"])
         copies_of_learner = LearnerCopies(problem, learner, states, settings["pending"], settings["expires"])
-        identity = signature(problem, learner, states, settings)
+        identity = Identity(problem, learner, states[0], settings)
         self._guard = Guard()
         self._keeps_decisions = keep_decisions
         self._stores_rounds = keep_rounds or path is not None  # a file needs them until the next snapshot
@@ -130,7 +134,9 @@ class Session(SessionViews):
         with self._guard.alone(self):
             schema = self._durable.schema or (None if like is None else RoundSchema.of(like, "like"))
             if schema is not None:
-                self._copies.compile(schema.like if like is None else schema.cast(like, "like"))
+                like = schema.like if like is None else schema.cast(like, "like")
+                self._copies.compile(like)
+                self._durable.identity.programs(like)
 
     def decide(self, request: Round | str | None = None, *, ticket: str | None = None) -> Point:
         """The decision of the next round, in NumPy; the same until that round is observed.

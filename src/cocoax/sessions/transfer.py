@@ -17,7 +17,7 @@ from ..core.files import write_file
 from ..errors import SessionError
 from .storage.journal import Journal
 
-FACTS = "signature", "round", "request"
+FACTS = "signature", "programs", "round", "request"
 _FORMAT, _DIGEST, _LONGEST_LINE = "cocoax state 1", 16, 1 << 28
 
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ... import __version__
 from ...core.files import write_file
+from ...core.fingerprint import library
 from ...errors import LabError
 
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
@@ -32,7 +32,7 @@ class Packed(NamedTuple):
         return _checksum(self.data) == self.checksum
 
     def rows(self) -> pl.DataFrame:
-        return pl.read_parquet(io.BytesIO(self.data))
+        return _rows(self.data)
 
 
 def packed(rows: pl.DataFrame) -> Packed:
@@ -47,7 +47,10 @@ class _Damaged(LabError):
 
 
 class Store:
-    """A folder of files. Rows are looked up by their column `key`, a hash of everything that determines them."""
+    """A folder of files. Rows are looked up by their column `key`, a hash of everything that determines them.
+
+    What other code of cocoax stored there stays, and is not read.
+    """
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
@@ -58,16 +61,10 @@ class Store:
             probe.unlink()
         except OSError as error:
             raise LabError(f"cannot write into {self.folder}: {error.strerror}; give another folder") from None
-        for part in self.folder.glob("*.parquet"):
-            if not part.name.startswith(f"{__version__}-"):
-                other = part.name.split("-")[0]
-                raise LabError(
-                    f"{self.folder} holds results of cocoax {other}, this is {__version__}; give another folder"
-                )
 
     def append(self, kind: str, batch: "Packed"):
         """Store a batch; it is durable when this returns."""
-        path = self.folder / f"{__version__}-{kind}-{uuid.uuid4().hex}-{batch.checksum}.parquet"
+        path = self.folder / f"{library():.12}-{kind}-{uuid.uuid4().hex}-{batch.checksum}.parquet"
         try:
             write_file(path, batch.data)
         except OSError as error:
@@ -75,26 +72,25 @@ class Store:
 
     def read(self, kind: str) -> pl.DataFrame:
         """All rows of a kind, one for each key; empty if there are none."""
-        parts = self._parts(kind)
-        data = [_checked(part) for part in parts]
+        data = [_checked(part) for part in self._parts(kind)]
         try:
             return together([pl.read_parquet([io.BytesIO(each) for each in data])] if data else [])  # faster
-        except _UNREADABLE:  # their columns differ, or one is damaged
-            return together([_parsed(part, each) for part, each in zip(parts, data)])
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):  # their columns differ
+            return together([_rows(each) for each in data])
 
     def keys(self, kind: str) -> set[str]:
         """The keys of all rows. A file is read once, and set aside if it is damaged."""
         for part in self._parts(kind):
             if part not in self._keys:
                 try:
-                    self._keys[part] = set(_parsed(part, _checked(part), ["key"])["key"])
+                    self._keys[part] = set(_rows(_checked(part), ["key"])["key"])
                 except _Damaged as error:
                     part.rename(part.with_name(part.name + ".damaged"))
                     warnings.warn(f"{error}; it is set aside, and what it held is computed again", stacklevel=2)
         return set().union(*(self._keys[part] for part in self._parts(kind) if part in self._keys))
 
     def _parts(self, kind):
-        return sorted(self.folder.glob(f"{__version__}-{kind}-*.parquet"))
+        return sorted(self.folder.glob(f"{library():.12}-{kind}-*.parquet"))
 
 
 def _checksum(data: bytes) -> str:
@@ -112,12 +108,8 @@ def _checked(part: Path) -> bytes:
     return data
 
 
-def _parsed(part: Path, data: bytes, columns=None) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(io.BytesIO(data), columns=columns)
-    except _UNREADABLE as error:
-        text = str(error).split("\n")[0]
-        raise LabError(f"{part} is damaged ({text[:80]}); delete it and run again with --resume") from None
+def _rows(data: bytes, columns=None) -> pl.DataFrame:
+    return pl.read_parquet(io.BytesIO(data), columns=columns)
 
 
 def together(frames: list[pl.DataFrame]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ... import __version__
+from ...core.fingerprint import library
 from ...errors import CocoaxError, LabError
 from ...learners.base import AbstractLearner
 from ..arguments import check_rounds, error_text, naming_problem
@@ -87,7 +87,7 @@ class Workbench:
 def settings() -> dict[str, Any]:
     """What processes must share, so that all would come to the same bits."""
     return {
-        "cocoax": __version__,
+        "cocoax": library(),
         "JAX": jax.__version__,
         "Python": ".".join(platform.python_version_tuple()[:2]),
         **{name: getattr(jax.config, name) for name in SETTINGS},
