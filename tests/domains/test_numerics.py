@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cocoax import DomainError
 from cocoax import domains as D
 from cocoax.domains.matrices.krylov import fixed_directions
 
@@ -137,3 +138,14 @@ def test_l2_norms_neither_overflow_nor_vanish():
 def test_a_union_compares_values_that_would_overflow():
     union = D.UnionHull([D.L1Ball(2, 1e10), D.L1Ball(2, 1e19)])
     assert union.lmo(jnp.array([1e30, 0.0], jnp.float32)).dense()[0] == np.float32(-1e19)
+
+
+def test_decompositions_refuse_narrow_floats_in_one_sentence():
+    box = D.Box(jnp.zeros(4), jnp.ones(4)).intersect(jnp.ones((1, 4)), [1.5])
+    sets = D.NuclearNormBall((2, 2), 1.0), D.Spectraplex(2), D.Fantope(2, 1), D.SchattenBall((2, 2), 1.0, 1.5), box
+    for domain in (*sets, D.WeightedNuclearNormBall([1.0, 2.0], [1.0, 1.0], 1.0)):
+        for answer in (domain.lmo, jax.jit(lambda x, domain=domain: domain.support(x)), domain.contains):
+            for kind in (jnp.float16, jnp.bfloat16):
+                with pytest.raises(DomainError, match=f"must be float32 or float64, got {kind.dtype}"):
+                    answer(jnp.ones(domain.shape, kind))
+    assert D.ProbabilitySimplex(2).lmo(jnp.ones(2, jnp.float16)).dense().dtype == jnp.float16

@@ -65,6 +65,9 @@ class AbstractDomain(eqx.Module):
     """Whether `core.compiling.one_kernel` can compile all that learners ask of it; if it cannot, XLA ends the process.
     It is not inherited: subclasses say so themselves."""
 
+    decomposes: ClassVar[bool] = False
+    """Whether its answers need decompositions of matrices."""
+
     facts: ClassVar[DomainFacts]
     """What the catalogue says of it."""
 
@@ -169,8 +172,15 @@ class AbstractDomain(eqx.Module):
     def validate(self, point: Any, what: str, may_be_infinite: bool = True) -> Point:
         """A user's point or direction (`what`) as floating arrays of the domain's shape; else an error."""
         if tree.is_traced(point) and getattr(point, "shape", None) == self.shape and point.dtype == floating(point):
-            return point  # in compiled code, nearly always
-        return checked_point(self, point, what, may_be_infinite)
+            checked = point  # in compiled code, nearly always
+        else:
+            checked = checked_point(self, point, what, may_be_infinite)
+        if self.decomposes and tree.dtype(checked).itemsize < 4:
+            raise DomainError(
+                f"a {what} for this {type(self).__name__} must be float32 or float64, got {tree.dtype(checked)}, in "
+                "which JAX has no decompositions"
+            )
+        return checked
 
     def view(self, x: Point) -> Any:
         """A point as losses and constraints see it."""

@@ -57,6 +57,7 @@ class Intersection(AbstractDomain):
     """
 
     facts = DomainFacts("a handful of its set's")
+    decomposes = True
 
     domain: AbstractDomain
     rows: Point  # (k, ...): A over `units`

@@ -21,6 +21,7 @@ _ABOVE = 1e-3  # how far above the square of a guess a proof is tried
 class AbstractSpectral(AbstractDomain):
     """The matrices whose singular values, or eigenvalues, lie in a set S of vectors, in any order."""
 
+    decomposes = True
     values: eqx.AbstractVar[Any]  # S, a domain
 
     @abc.abstractmethod
