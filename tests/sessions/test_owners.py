@@ -121,7 +121,7 @@ def test_a_symbolic_link_leads_to_the_same_lock(tmp_path, path):
 def test_a_folder_is_refused_and_nothing_is_written_beside_it(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(cx.SessionError, match="is a folder; give the path of a file in it"):
+    with pytest.raises(cx.SessionError, match="is a folder; give the path of a file"):
         tools.session(folder)
     assert list(tmp_path.iterdir()) == [folder]
 

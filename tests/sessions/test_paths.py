@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sqlite3
+from pathlib import Path
 
 import pytest
 import session_tools as tools
@@ -30,6 +31,17 @@ def test_what_is_no_file_is_refused(tmp_path):
         tools.assert_refused(tmp_path / name)
     for junk in (7, b"session", 1.5, [], "a\0b", object()):
         tools.assert_refused(junk)
+
+
+def test_nothing_is_written_beside_what_is_no_file(tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    kinds = {tmp_path / "folder": "a folder", tmp_path / "pipe": "a device, a pipe", Path("/dev/zero"): "a device"}
+    for path, kind in kinds.items():
+        with pytest.raises(SessionError, match=f"is {kind}"):
+            tools.session(path)
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "pipe"}
+    assert not os.path.exists("/dev/zero-acknowledged")
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe"])

@@ -59,8 +59,9 @@ class Journal:
         self.path = path
         self._forgotten = 0  # rounds up to this event were dropped
         self._position = _Position()
-        if path is not None and os.path.isdir(path):  # False, too, where the name is too long
-            raise SessionError(f"{path} is a folder; give the path of a file in it")
+        if path is not None and os.path.exists(path) and not os.path.isfile(path):
+            kind = "a folder" if os.path.isdir(path) else "a device, a pipe or a socket"
+            raise SessionError(f"{path} is {kind}; give the path of a file")
         try:
             if path is not None and not salvage:
                 self._counter = AcknowledgedCounter(path)
