@@ -140,7 +140,7 @@ class Study:
 
         - `quiet`: no progress.
         - `client`: of a Dask cluster, whose workers play.
-        - `executor`: anything with `submit`, such as an executor of concurrent.futures, submitit or executorlib.
+        - `executor`: an executor of concurrent.futures.
         """
         use_compilation_cache()
         pool = pool_of(client, executor)

@@ -18,8 +18,6 @@ from ...core.files import write_file
 from ...core.fingerprint import library
 from ...errors import LabError
 
-_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-
 
 class Packed(NamedTuple):
     """Rows as the bytes of a Parquet file, and the checksum of these."""
