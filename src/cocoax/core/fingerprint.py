@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import AbstractValue, Tracer
 
 from . import traces
 
@@ -133,12 +134,12 @@ def _parameter(value) -> str:
 
 
 _UNTOLD = ("name", "debug_info")
-_PLAIN = None | bool | int | float | str | bytes | enum.Enum | np.dtype | jax.core.AbstractValue
+_PLAIN = None | bool | int | float | str | bytes | enum.Enum | np.dtype | AbstractValue
 
 
 def _array(array) -> str:
     """An array or number as text: dtype, shape and a hash of its bytes, which a tracer has not."""
-    if isinstance(array, jax.core.Tracer):
+    if isinstance(array, Tracer):
         return f"{array.aval}"
     if isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         return f"{array.dtype} {_array(jax.random.key_data(array))}"

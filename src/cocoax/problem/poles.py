@@ -47,8 +47,9 @@ def _is_entire(program: Any) -> bool:
     found = []
 
     def rule(equation, inputs):
-        if equation.primitive.name in _CALLS:
-            return traces.interpret(traces.called(equation), inputs, rule, lift)
+        inner = traces.called(equation) if equation.primitive.name in _CALLS else None
+        if inner is not None:
+            return traces.interpret(inner, inputs, rule, lift)
         found.append(_is_entire_equation(equation))
         return [None] * len(equation.outvars)
 
