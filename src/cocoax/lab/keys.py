@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..core.fingerprint import of_parts, of_program
+from ..core.fingerprint import Parts, of_parts, of_program
 from ..games.loop import play_round
 from ..games.movement import as_played
 from ..games.state import begin
@@ -26,38 +26,34 @@ class Recognised:
 
     def __init__(self, source: Source, longest: int):
         self._source, self._longest, self._parts = source, longest, of_parts(source)
-        self._has_own_domain = False
-        self._problems: dict[int, str] = {}
+        self._problems: dict[int, Parts] = {}
         self._games: dict[tuple[int, int], str] = {}
 
-    def problem(self, horizon: int) -> str:
-        """Of the problem and so many of its rounds."""
-        if self._parts.known:
-            return self._parts.digest
+    def problem(self, horizon: int) -> Parts:
+        """Of the problem and so many of its rounds, and whether its domain is one of the library's."""
         if horizon not in self._problems:
-            self._problems[horizon] = self._program(horizon)
+            self._problems[horizon] = self._parts if self._parts.known else self._program(horizon)
         return self._problems[horizon]
 
     def game(self, learner: AbstractLearner, horizon: int) -> tuple[str, ...]:
         """Of the problem, and a learner on it."""
-        problem, parts, capacity = self.problem(horizon), of_parts(learner), capacity_of(horizon)
-        if parts.known and not self._has_own_domain:
-            return problem, parts.digest
-        if (id(learner), capacity) not in self._games:
-            self._games[id(learner), capacity] = self._program_of(learner, capacity)
-        return problem, parts.digest, self._games[id(learner), capacity]
+        problem, parts, place = self.problem(horizon), of_parts(learner), (id(learner), capacity_of(horizon))
+        if parts.known and problem.known:
+            return problem.digest, parts.digest
+        if place not in self._games:
+            self._games[place] = self._program_of(learner, place[1])
+        return problem.digest, parts.digest, self._games[place]
 
     @functools.cached_property
     def _drawn(self) -> Drawn:
         return self._source.draw(0, self._longest)
 
-    def _program(self, horizon: int) -> str:
+    def _program(self, horizon: int) -> Parts:
         seen = []
 
         def shown(drawn):
             problem, rounds = drawn.problem, drawn.rounds
-            seen.append(of_parts(drawn).digest)
-            self._has_own_domain = not of_parts(problem.domain).known
+            seen.append(Parts(of_parts(drawn).digest, of_parts(problem.domain).known))
             x, round = problem.domain.start(), _first(rounds)
             loss, values, pull = problem.linearize(x, round)
             expected = getattr(drawn.instance, "expected_constraint", None)
@@ -66,12 +62,12 @@ class Recognised:
 
         with contextlib.suppress(Exception):  # of any kind: users write these functions
             program = of_program(lambda key: shown(self._source.drawn(key, horizon)), jax.random.key(0))
-            return of_parts(program, seen[-1]).digest
+            return Parts(of_parts(program, seen[-1]).digest, seen[-1].known)
         with contextlib.suppress(Exception):
             rounds = jax.tree.map(lambda leaf: leaf[:horizon], self._drawn.rounds)
             program = of_program(lambda: shown(Drawn(self._drawn.problem, rounds, self._drawn.instance)))
-            return of_parts(program, seen[-1]).digest
-        return "unknown"  # why, is said when it is played
+            return Parts(of_parts(program, seen[-1]).digest, seen[-1].known)
+        return Parts("unknown", True)  # why, is said when it is played
 
     def _program_of(self, learner: AbstractLearner, capacity: int) -> str:
         try:

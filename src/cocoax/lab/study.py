@@ -181,7 +181,7 @@ class Study:
     def __repr__(self):
         try:
             return str(describe.summary(self))
-        except CocoaxError:  # a part that cannot be stored: run() says so
+        except CocoaxError:  # a store that is damaged: run() says so
             return super().__repr__()
 
     def _repr_html_(self):
@@ -201,5 +201,5 @@ class Study:
 
     def comparator_keys(self, problem: str, seeds: Sequence[int], horizons: Sequence[int]) -> dict[int, dict[int, str]]:
         """The keys of comparators in the store, by horizon and seed."""
-        keys = {T: self._key("comparator", self._recognised[problem].problem(T)) for T in horizons}
+        keys = {T: self._key("comparator", self._recognised[problem].problem(T).digest) for T in horizons}
         return {T: {seed: f"{key}-{T}-{seed}" for seed in seeds} for T, key in keys.items()}

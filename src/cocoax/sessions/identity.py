@@ -36,7 +36,8 @@ class Identity:
             "regularity": problem.regularity,
         }
         hashes = {name: of_parts(part) for name, part in parts.items()}
-        self._is_own = {name for name in ("learner", "domain") if not hashes[name].known}
+        self._own = {name for name in parts if not hashes[name].known}  # what is not known by the library's code
+        random = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
         self.signature = {  # as JSON
             "version": __version__,
             "code": library(),
@@ -45,14 +46,14 @@ class Identity:
             "decision": packing.outline(learner.decision(state)),
             "constraints": list(problem.names),
             **{name: [_names(part), hashes[name].digest] for name, part in parts.items()},
-            "settings": settings | _unusual(problem),
+            "settings": settings | {"request": listed(problem.request), "jax_threefry_partitionable": random},
             "x64": bool(jax.config.read("jax_enable_x64")),
             "state": packing.outline(state),
         }
 
     def programs(self, like: Any) -> dict[str, str | None]:
-        """Hashes of what is computed in rounds like this one; None of what cannot be traced. What a callback does on
-        the host is not seen. The library's own learners and domains are known by its code."""
+        """Hashes of what a user's parts compute in rounds like this one; None of what cannot be traced. What a callback
+        does on the host is not seen."""
         form = f"{jax.tree.structure(like)} {packing.outline(like)}"
         if form not in self._programs:
             self._programs[form] = self._hashes(like)
@@ -60,14 +61,18 @@ class Identity:
 
     def _hashes(self, like) -> dict[str, str | None]:
         problem, learner, state = self._traced
-        bare = eqx.tree_at(lambda it: (it.constraint, it.constraint_grad), problem, (None, None), is_leaf=_is_none)
+        bare = eqx.tree_at(
+            lambda it: (it.constraint, it.constraint_grad), problem, (None, None), is_leaf=lambda node: node is None
+        )
         x = problem.domain.start()
-        traced: dict[str, tuple] = {"loss": (_values, bare, x, like, x), "constraint": (_values, problem, x, like, x)}
-        if "domain" in self._is_own:
-            traced = {"domain": (_answer, problem.domain, x)} | traced
-        if self._is_own:
-            traced["learner"] = (_round, problem, learner, state, like)
-        return {name: _hash_of(*program) for name, program in traced.items()}
+        traced = {
+            "domain": (_answer, problem.domain, x),
+            "loss": (_values, bare, x, like, x),
+            "constraint": (_values, problem, x, like, x),
+            "learner": (_round, problem, learner, state, like),
+        }
+        own = self._own | ({"learner"} if "domain" in self._own else set())
+        return {name: _hash_of(*traced[name]) for name in traced if name in own}
 
 
 def _answer(domain, direction):
@@ -91,20 +96,9 @@ def _hash_of(*program) -> str | None:
         return None
 
 
-def _is_none(node) -> bool:
-    return node is None
-
-
-def _unusual(problem) -> dict:
-    """Settings that only count where they are not as usual."""
-    request = {"request": listed(problem.request)} if problem.has_requests else {}
-    is_usual = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
-    return request | ({} if is_usual else {"jax_threefry_partitionable": False})
-
-
-def listed(request):
-    """As JSON has it."""
-    return list(request) if isinstance(request, tuple) else request
+def listed(request: bool | tuple[str, ...]):
+    """What is seen before a decision, as JSON; None if nothing is."""
+    return list(request) if isinstance(request, tuple) else request or None
 
 
 def _names(part) -> str:

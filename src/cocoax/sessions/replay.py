@@ -91,7 +91,7 @@ def _recorded_settings(old, problem) -> dict:
     settings = recorded.get("settings") if isinstance(recorded, dict) else None
     if not isinstance(settings, dict):
         raise Damaged("its signature")
-    request = listed(problem.request) if problem.has_requests else None
+    request = listed(problem.request)
     before = settings.get("request")
     is_apart = before is not None or settings.get("pending")  # else a stored round holds its request
     if before != request and is_apart:
