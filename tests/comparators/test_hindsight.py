@@ -338,6 +338,8 @@ def test_fixed_points_and_paths_as_comparators():
     np.testing.assert_allclose(still.constraint, -rounds["budget"])
     np.testing.assert_allclose(moving.loss, np.zeros(20))
     assert still.gap == np.inf and np.all(still.multiplier == 0) and still.multiplier.shape == (3,)
+    below = Comparator(still.x, still.loss, still.constraint, still.value, still.value + 1e-9, still.multiplier)
+    assert below.gap == 0  # a constraint that is broken a little
     with pytest.raises(cx.ProblemError, match="one point a round"):
         Comparator.path(problem, rounds, np.zeros((19, 10)))
 

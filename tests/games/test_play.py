@@ -93,7 +93,7 @@ REFUSED = {
     "only the linf norm": ({"regularity": LINF}, OCG, {}, "needs constants in the l2 norm, but"),
     "overrun": ({}, OCG, {"horizon": 8}, "planned for 8 more round.s. but 16 are to be played"),
     "no key": ({}, OCG, {"key": None}, "play needs a key"),
-    "outside": ({}, OCG, {"start": jnp.ones(4)}, "start does not lie in the domain"),
+    "outside": ({}, OCG, {"start": jnp.full(4, 0.251)}, "start does not lie in the domain"),
     "start of a wrong shape": ({}, OCG, {"start": jnp.ones(3)}, r"start must have the domain's shape \(4,\)"),
     "a long vector": (
         {"constraint": lambda x, r: x},
