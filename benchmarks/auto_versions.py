@@ -14,7 +14,7 @@ import jax
 
 import cocoax as cx
 from benchmarks.auto_released import PLACES, drawn
-from cocoax.core.compiling import compiled_game
+from cocoax.core.compiling import options
 
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
 
@@ -22,15 +22,13 @@ LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
 def compiled(problem, learner, rounds):
     """(a game that goes on from a state, that state, after the first 64 rounds, how long compiling took)."""
     begun = cx.play(problem, learner, jax.tree.map(lambda leaf: leaf[:64], rounds), key=jax.random.key(1)).state
-    steps = {}
 
     def play(state, rounds):
         return cx.play(problem, learner, rounds, key=jax.random.key(1), state=state).loss.sum()
 
-    def watch(step):
-        steps[step] = time.process_time()
-
-    return compiled_game(play, begun, rounds, watch=watch), begun, steps["compile"] - steps["lower"]
+    lowered, begin = jax.jit(play).lower(begun, rounds), time.process_time()
+    game = lowered.compile(compiler_options=options(size=problem.domain.dimension))
+    return game, begun, time.process_time() - begin
 
 
 def main():

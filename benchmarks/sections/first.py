@@ -32,14 +32,18 @@ def lap():
     return spent
 import cocoax as cx
 import jax
-from cocoax.core.compiling import compiled_game
+from cocoax.core.compiling import options
 spent = {"import": lap()}
 instance = cx.problems.matrix_completion(jax.random.key(0))
 rounds = jax.block_until_ready(instance.rounds(100, jax.random.key(1)))
 spent["problem and rounds"] = lap()
 play = lambda problem, rounds, key: cx.play(problem, cx.learners.Auto(), rounds, key=key).loss
-watch = lambda step: spent.update({step: lap()})
-compiled = compiled_game(play, instance.problem, rounds, jax.random.key(2), watch=watch)
+traced = jax.jit(play).trace(instance.problem, rounds, jax.random.key(2))
+spent["trace"] = lap()
+lowered = traced.lower()
+spent["lower"] = lap()
+compiled = lowered.compile(compiler_options=options(size=instance.problem.domain.dimension))
+spent["compile"] = lap()
 jax.block_until_ready(compiled(instance.problem, rounds, jax.random.key(2)))
 spent["play"] = lap()
 print(json.dumps(spent))

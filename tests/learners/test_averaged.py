@@ -4,9 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cocoax.domains import L2Ball
 from cocoax.learners.averaged import Averaged
 
 ROUNDS = 200
+SPACE = L2Ball(3, 1.0)
 
 
 def played(points, gradients, keep=1.0):
@@ -14,7 +16,7 @@ def played(points, gradients, keep=1.0):
 
     def step(averaged, given):
         point, gradient, new, n = given
-        averaged = averaged.observe(point, gradient, jnp.asarray(keep)).moved(new, n)
+        averaged = averaged.observe(point, gradient, jnp.asarray(keep)).moved(SPACE, new, n)
         return averaged, (averaged.mean, averaged.both.share)
 
     rounds = points[:-1], gradients, points[1:], jnp.arange(1.0, ROUNDS + 1)

@@ -6,7 +6,6 @@ import numpy as np
 
 import cocoax as cx
 from cocoax.learners.coherence import Coherence
-from cocoax.learners.units import Clipped
 
 DOMAIN = cx.domains.L2Ball(50, 1.0)
 
@@ -15,8 +14,8 @@ def shares(gradients, sampled=True):
     """After each round; `gradients` has a row for each."""
 
     def step(coherence, gradient):
-        one = Clipped(gradient[None], jnp.linalg.norm(gradient)[None], jnp.ones(1))
-        coherence = coherence.observe(DOMAIN, one, jnp.asarray(sampled))
+        length = jnp.linalg.norm(gradient)
+        coherence = coherence.observe(DOMAIN, gradient[None], length[None], jnp.asarray(sampled))
         return coherence, coherence.share[0]
 
     return np.asarray(jax.lax.scan(step, Coherence.begin(1, DOMAIN.start()), jnp.asarray(gradients))[1])

@@ -114,12 +114,13 @@ def test_a_tracked_target_takes_these_steps(name):
 )
 def test_distances_grow_towards_a_quarter_of_what_curvature_shows(ahead, along, times):
     """From 1, after a gradient of length 1 at a distance of 0.5; `along` is the cosine of the way and the gradient."""
-    rule, one = SlowStart(1e-3), jnp.ones(())
-    state = rule.init(L2Ball(2, 500.0), jnp.zeros(2))
-    begun = eqx.tree_at(lambda state: state.total, state, one)
-    far = rule.advanced(1000 * one, begun, 0.5 * along * one, one, 0.5 * one, ahead)[2].far
+    rule, domain = SlowStart(1e-3), L2Ball(2, 500.0)
+    state = rule.init(domain, jnp.zeros(2))
+    begun = eqx.tree_at(lambda state: state.total, state, jnp.ones(()))
+    gradient, moved = jnp.array([along, (1 - along**2) ** 0.5]), jnp.array([0.5, 0.0])
+    far = rule.advance(domain, begun, gradient, moved, ahead)[2].far
     np.testing.assert_allclose(far, times, rtol=1e-12)
-    first = rule.advanced(1000 * one, state, 0.5 * along * one, one, 0.5 * one, ahead)[2].far
+    first = rule.advance(domain, state, gradient, moved, ahead)[2].far
     np.testing.assert_allclose(first, 1, rtol=1e-12)  # in the first round with a gradient, it stays as it is
 
 

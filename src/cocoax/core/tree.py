@@ -3,7 +3,6 @@
 import abc
 import functools
 import operator
-from contextvars import ContextVar
 from typing import Any
 
 import equinox as eqx
@@ -11,20 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-
-from .reductions import SHORT
-
-_LARGE = 1 << 21  # entries: to pass over so many takes longer than to branch on a GPU
-_PARTS = 16  # of a vector whose smallest entry is looked for
-
-in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
-"""Whether a function of `compiling.one_kernel` is traced: there, products of matrices cannot be compiled."""
-
-in_own_program: ContextVar[bool] = ContextVar("in_own_program", default=False)
-"""Whether a program is traced that cocoax compiles itself."""
-
-sums_in_order: ContextVar[bool] = ContextVar("sums_in_order", default=False)
-"""Whether, in that program, short sums of vectors will be one loop on CPUs (`reductions.sums_are_short`)."""
 
 
 class AbstractElement(eqx.Module):
@@ -109,49 +94,12 @@ def mix(x, y, step):
 
 def combine(weights, x):
     """For a batch of vectors along a leading axis: sum_k weights[..., k] x_k."""
-    return _map(lambda leaf: _combine(weights, leaf), lambda element: element.combined(weights), x)
+    return _map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), lambda element: element.combined(weights), x)
 
 
 def dot(x, y):
     products = jax.tree.leaves(_map(_dot, lambda a, b: a.dot(b), x, y))
     return functools.reduce(operator.add, products)
-
-
-def dots(x, others):
-    """<x, y> for all y of a list; of vectors, by one product with a matrix where that takes fewer kernels."""
-    if in_one_kernel.get() or not (isinstance(x, jax.Array) and x.ndim == 1) or _is_quick(x):
-        return [dot(x, y) for y in others]
-    return list(jnp.matmul(jnp.stack(others), x, precision="highest"))
-
-
-def smallest(x):
-    """The smallest entry of a vector. CPUs compare entries of several parts at a time, but those of one by one."""
-    if in_one_kernel.get() or x.size <= _PARTS or _is_quick(x):
-        return x.min()
-    part = -(-x.size // _PARTS)
-    starts = [*range(0, x.size - part, part), x.size - part]
-    return functools.reduce(jnp.minimum, [x[start : start + part] for start in starts]).min()
-
-
-def argmin(x):
-    """The place of the first smallest entry of a vector; of any, if one is not a number."""
-    if in_one_kernel.get() or x.size <= _PARTS or jax.default_backend() != "cpu":
-        return jnp.argmin(x)
-    places = jnp.where(x == smallest(x), jnp.arange(x.size), x.size - 1)
-    return smallest(places)
-
-
-def _is_quick(x):
-    """Whether a sum or minimum of a vector will be one quick kernel, unless a longer one is in the program."""
-    return sums_in_order.get() and x.size <= SHORT and jax.default_backend() == "cpu"
-
-
-def put(stack, place, value):
-    """The stack with `value` in a place of its leading axis."""
-    if not in_one_kernel.get():
-        return stack.at[place].set(value)
-    here = jnp.arange(len(stack)) == place
-    return jnp.where(here.reshape(-1, *[1] * (stack.ndim - 1)), value, stack)  # no scatter
 
 
 def _map(of_arrays, of_elements, *trees):
@@ -161,15 +109,9 @@ def _map(of_arrays, of_elements, *trees):
     return jax.tree.map(of_nodes, *trees, is_leaf=is_element)
 
 
-def _combine(weights, stack):
-    if not in_one_kernel.get():
-        return jnp.tensordot(weights, stack, axes=1)
-    return jnp.sum(weights.reshape(*weights.shape, *[1] * (stack.ndim - 1)) * stack, axis=weights.ndim - 1)
-
-
 def _dot(x, y):
     if x.ndim < 2:
-        return jnp.sum(x * y) if in_one_kernel.get() else jnp.vdot(x, y)
+        return jnp.vdot(x, y)
     return jnp.sum(jnp.sum(x * y, axis=0))
 
 
@@ -224,26 +166,6 @@ def where(condition, x, y):
         return a.scaled(jnp.where(condition, 1, 0)) + b.scaled(jnp.where(condition, 0, 1))
 
     return _map(lambda a, b: jnp.where(condition, a, b), of_elements, x, y)
-
-
-def choose(condition, make, x, over):
-    """`make()`, which is like x, where the condition holds, else x: by a branch.
-
-    GPUs would wait for the host to branch: there it is always computed, unless what it passes over is large or not
-    stored entry by entry. Kernels have no branches.
-    """
-
-    def branch():
-        return jax.lax.cond(condition, make, lambda: x)
-
-    def both():
-        return where(condition, make(), x)
-
-    if in_one_kernel.get():
-        return both()
-    if has_element(over) or size(over) > _LARGE:
-        return branch()
-    return jax.lax.platform_dependent(cuda=both, rocm=both, default=branch)
 
 
 def finite(x):

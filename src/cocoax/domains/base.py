@@ -61,10 +61,6 @@ class AbstractDomain(eqx.Module):
     axes: ClassVar[int | None] = None
     """How many of the first entries stand for all: symmetries of X carry every other entry to one of them."""
 
-    arithmetic: ClassVar[bool] = False
-    """Whether `core.compiling.one_kernel` can compile all that learners ask of it; if it cannot, XLA ends the process.
-    It is not inherited: subclasses say so themselves."""
-
     decomposes: ClassVar[bool] = False
     """Whether its answers need decompositions of matrices."""
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..core.tree import in_one_kernel, with_leading_axes
+from ..core.tree import with_leading_axes
 from .base import AbstractVertex, Point
 
 _FEW = 16  # terms of a sum that are written one by one
@@ -33,10 +33,7 @@ class OneHot(AbstractVertex):
     shape: tuple[int, ...] = eqx.field(static=True)
 
     def dense(self):
-        if not in_one_kernel.get():
-            return self.mix(jnp.zeros(self.shape, self.value.dtype), 1.0)
-        here = jnp.arange(math.prod(self.shape), dtype=self.index.dtype) == self.index
-        return jnp.where(here, self.value, 0).reshape(self.shape)  # no scatter
+        return self.mix(jnp.zeros(self.shape, self.value.dtype), 1.0)
 
     def dot(self, x):
         return x.reshape(-1)[self.index] * self.value
@@ -47,14 +44,9 @@ class OneHot(AbstractVertex):
 
     def combine(self, weights):
         heights = weights * with_leading_axes(self.value, weights.ndim - 1)
-        shape = *weights.shape[:-1], *self.shape
-        size, count = math.prod(self.shape), weights.shape[-1]
-        if count and (in_one_kernel.get() or (jax.default_backend() != "cpu" and count <= _FEW)):
-            entries = jnp.arange(size, dtype=self.index.dtype)
-            parts = [jnp.where(entries == self.index[k], heights[..., k, None], 0) for k in range(count)]
-            return functools.reduce(operator.add, parts).reshape(shape)  # XLA fuses them with what they are added to
-        total = jnp.zeros((*weights.shape[:-1], size), heights.dtype)
-        return total.at[..., self.index].add(heights).reshape(shape)
+        lead = weights.shape[:-1]
+        total = jnp.zeros((*lead, math.prod(self.shape)), heights.dtype)
+        return total.at[..., self.index].add(heights).reshape(*lead, *self.shape)
 
 
 class Sparse(AbstractVertex):

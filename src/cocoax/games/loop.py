@@ -12,13 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import check
-from ..core.packing import forms, packed_few, unpacked
 from ..domains.base import Point
 from ..errors import LearnerError
 from ..learners.base import AbstractLearner, Outcome
 from ..problem.problem import Problem, Round
-
-_FEW = 8
 
 
 def decide(problem: Problem, learner: AbstractLearner, state, round: Round = None) -> Point:
@@ -56,43 +53,13 @@ def play_rounds(step: Callable, state, rounds, *, capacity: int | None = None) -
     row = jax.eval_shape(step, state, jax.ShapeDtypeStruct((), jnp.int32))[1]
     length = rounds if capacity is None else capacity
     empty = jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), row)
-    carried, whole = _packing(state)
 
     def one_round(t, carry):
         state, rows = carry
-        state, row = step(whole(state), jnp.asarray(t, jnp.int32))  # not weakly typed, as the trace for its shape
-        return carried(state), jax.tree.map(lambda rows, row: rows.at[t].set(row), rows, row)
+        state, row = step(state, jnp.asarray(t, jnp.int32))  # not weakly typed, as the trace for its shape
+        return state, jax.tree.map(lambda rows, row: rows.at[t].set(row), rows, row)
 
-    state, rows = jax.lax.fori_loop(np.int32(0), rounds, one_round, (carried(state), empty))
-    return whole(state), rows
-
-
-def _packing(state) -> tuple[Callable, Callable]:
-    """What a loop carries of a state, and back: on GPUs, all numbers are one array.
-
-    There, to copy one of them into the next round takes as long as to launch a kernel; CPUs are faster without.
-    """
-    leaves, structure = jax.tree.flatten(state)
-    numbers = [leaf for leaf in leaves if _is_number(leaf)]
-    if not numbers or jax.default_backend() == "cpu":
-        return (lambda state: state), (lambda state: state)
-
-    def carried(state):
-        leaves = jax.tree.leaves(state)
-        others = [leaf for leaf in leaves if not _is_number(leaf)]
-        return packed_few([leaf for leaf in leaves if _is_number(leaf)]), others
-
-    def whole(carry):
-        of_numbers, others = iter(unpacked(carry[0], forms(numbers))), iter(carry[1])
-        return jax.tree.unflatten(structure, [next(of_numbers if _is_number(leaf) else others) for leaf in leaves])
-
-    return carried, whole
-
-
-def _is_number(leaf) -> bool:
-    """Or a few, of a dtype that one of floats can hold."""
-    kind = jnp.result_type(leaf)
-    return jnp.size(leaf) <= _FEW and (jnp.issubdtype(kind, jnp.floating) or kind == jnp.bool_)
+    return jax.lax.fori_loop(np.int32(0), rounds, one_round, (state, empty))
 
 
 def at(rounds, t) -> Round:

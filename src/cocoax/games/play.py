@@ -111,7 +111,7 @@ def play(
     return game
 
 
-@functools.partial(quick_jit, static_argnums=(4, 5, 6, 7))
+@functools.partial(quick_jit, size=lambda problem, *_: problem.domain.dimension, static_argnums=(4, 5, 6, 7))
 def _play(problem, learner, rounds, state, length, keep_decisions=False, keep_rounds=False, certify=0, metrics=None):
     """The game of `length` rounds from `state`, in one compiled loop."""
     environment = rounds if isinstance(rounds, Environment) else None

@@ -1,5 +1,6 @@
 """`Auto`, the learner for those who know no constants: version 2 of TrackedPI."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -12,15 +13,15 @@ from ..core.facts import Facts
 from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
 from ..domains import ProbabilitySimplex
-from ..domains.base import Point
+from ..domains.base import AbstractDomain, Point
+from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..errors import LearnerError
 from ..primal.base import cost
-from ..primal.distance_bound import DistanceBound, DistanceBoundState, interval_widths
-from ..primal.slow_start import SlowStart, SlowStartState, widths
-from ..primal.tracking import Tracker, kernel_on
+from ..primal.distance_bound import DistanceBound, DistanceBoundState
+from ..primal.slow_start import SlowStart, SlowStartState
+from ..primal.tracking import Tracker
 from ..problem.poles import may_have_poles
-from .auto_arithmetic import Mixtures, advanced, aimed, mixed, stepped, stepped_on_box
 from .averaged import Averaged
 from .base import AbstractLearner, first_decision, outcome, point_played
 from .beside_start import BesideStart
@@ -32,6 +33,7 @@ from .units import Units
 from .way import affordable, before_it_rises, inside
 
 _ATOMS = 8
+_MOST_BOOST = 10.0
 
 
 class _State(eqx.Module):
@@ -42,7 +44,9 @@ class _State(eqx.Module):
     coherence: Coherence | None
     overshoot: Overshoot
     caps: Float[Array, " k"]  # of |grad f| and of each |grad g|
-    mixtures: Mixtures
+    averaged: Averaged | None
+    entropic: Entropic | None
+    beside: BesideStart | None
     chosen: Point | None  # the decision, where it is another than the tracker's point
     replays: Replays | None
 
@@ -151,11 +155,9 @@ class TrackedPI2(AbstractLearner):
             Coherence.begin(problem.constraints, start) if self.memory is None and problem.constraints else None,
             Overshoot(zero),
             jnp.zeros(problem.constraints + 1, zero.dtype),
-            Mixtures(
-                Averaged.begin(start) if of_vectors else None,
-                _entropic(domain, start),
-                BesideStart.begin(zero.dtype) if of_vectors else None,
-            ),
+            Averaged.begin(start) if of_vectors else None,
+            _entropic(domain, start),
+            BesideStart.begin(zero.dtype) if of_vectors else None,
             start if problem.has_movement or of_vectors else None,
             None if self.replays == 0 else Replays.begin(self.replays, self.like, key),
         )
@@ -164,72 +166,118 @@ class TrackedPI2(AbstractLearner):
         return state.tracker.point if state.chosen is None else state.chosen
 
     def observe(self, problem, state, round, *, played=None):
-        domain, tracker, decision = problem.domain, state.tracker, self.decision(state)
+        domain, tracker, replays, decision = problem.domain, state.tracker, state.replays, self.decision(state)
         played = point_played(played, decision)
         loss, values = problem.values(played, round)
-        keep = discount(self.memory, loss.dtype)
-        replays = state.replays
         gradients = problem.gradients(played, round) if replays is None else replays.gradients(problem, played, round)
-        poles = may_have_poles(problem, played, round)
+        keep, poles = discount(self.memory, loss.dtype), may_have_poles(problem, played, round)
         caps = keep * state.caps
         if poles:
             usual = ratio(jnp.abs(jnp.append(loss, values)), jnp.asarray(domain.diameter(2), loss.dtype))
             gradients = _without_infinities(gradients, caps, usual)
-        on_box = isinstance(state.step, DistanceBoundState)
-        far = state.step.far if on_box else None
-        known = self.dual, state.control, state.units, state.coherence
-        given, control, units, coherence, direction, of_constraints, caps = kernel_on(domain, aimed)(
-            domain, *known, gradients, far, values, caps, keep
-        )
-        weights = given.weights
+        of_loss, of_constraints, lengths, caps = _clipped(domain, gradients, caps)
 
+        # how much the loss and each constraint weigh
+        on_box = isinstance(state.step, DistanceBoundState)
+        far, overspent = state.step.far if on_box else None, self.dual.overspent(state.control)
+        unit, size, units = state.units.observe(domain, of_loss, of_constraints, lengths, far, overspent, keep)
+        multiplier, control = self.dual.control(state.control.restated(size), values, unit)
+        coherence = state.coherence
+        if coherence is not None:  # weigh less where gradients do not agree, but all where it is surely overspent
+            coherence = coherence.observe(domain, of_constraints, lengths, state.units.sampled(keep))
+            multiplier = multiplier * jnp.maximum(coherence.share, jnp.clip(overspent - 1, 0, 1))
+        strength = 1 + ratio(multiplier, unit).sum()
+        weights = Weights(1 / strength, multiplier / strength)
+        direction = tree.add(tree.scale(weights.loss, of_loss), tree.combine(weights.constraint, of_constraints))
+        boost = 1 + self.dual.urgency(control).max(initial=0) * (jnp.minimum(strength, _MOST_BOOST) - 1)
+
+        # the target moves, and x after it; where the loss has just got its first gradient, costs have another unit
+        wakes = units.awake & ~state.units.awake
+        known = state.step, state.overshoot, state.averaged, state.entropic, state.beside
+        distances, overshoot, averaged, entropic, beside = (part and part.forget_costs(wakes) for part in known)
+        start, moved = distances.start, tree.sub(tracker.point, distances.start)
+        square = tree.dot(direction, direction)
         hessian = problem.curvature(played, round, weights.loss, weights.constraint)
         if on_box:
-            sizes = interval_widths(domain, tracker.point)
-            eta, short, changed = advanced(self.box_rule, state.step, direction, tracker.point, sizes, given.wakes)
-            step = stepped_on_box(state.overshoot, direction, eta, short, hessian(short), given, units.rounds)
+            eta, distances = self.box_rule.advance(domain, distances, direction, moved)
+            step = jax.tree.map(jnp.multiply, eta, direction)
+            gain = tree.dot(direction, step)
+            rate = ratio(gain, square)
+            curvature = ratio(ratio(_curved(step, hessian), gain), rate)
+            overshoot = overshoot.observe_on_box(curvature, square > 0, units.rounds)
+            update = tree.scale(-boost * overshoot.factor(boost * rate), step)
         else:
-            bent = hessian(tree.scale(given.scale, direction))  # not over its length, for which a pass is needed
-            size = widths(domain, tracker.point)
-            around = tracker.point, size, given, keep, units.rounds
-            step, changed = stepped(self.step_rule, state.step, state.overshoot, direction, bent, *around)
-        distances = eqx.combine(changed, state.step)
-        followed = tracker.follow(domain, step.update, given.slack, distances.start)
+            length, usual = jnp.sqrt(square), weights.loss * caps[0] + (weights.constraint * caps[1:]).sum()
+            scale = ratio(jnp.ones_like(usual), usual)  # one over the length would be another pass over the direction
+            curvature = ratio(_curved(tree.scale(scale, direction), hessian), (scale * length) ** 2)
+            ahead = ratio(length, curvature)
+            rate, back, distances = self.step_rule.advance(domain, distances, direction, moved, ahead)
+            overshoot = overshoot.observe(curvature, keep, units.rounds)
+            factor = boost * overshoot.factor(boost * rate) * rate
+            update = tree.add(tree.scale(-factor, direction), tree.scale(-back, moved))
+        slack = 1 / jnp.sqrt(jnp.sqrt(units.rounds))
+        followed = tracker.follow(domain, update, slack, start)
         if self.lmos > 1:
-            nothing = tree.zeros_like(step.update)
-            around = domain, nothing, given.slack, distances.start
+            around = domain, tree.zeros_like(update), slack, start
             followed = jax.lax.fori_loop(0, self.lmos - 1, lambda _, followed: followed.follow(*around), followed)
-
-        costs = tree.scale(given.boost, direction)
-        moved = tracker.point, followed.point
-        mixtures, changed, aim = kernel_on(domain, mixed)(
-            domain,
-            state.mixtures,
-            distances.start,
-            *moved,
-            units,
-            of_constraints,
-            self.dual.overspent(control),
-            costs,
-            given.wakes,
-            keep,
+        units = units.moved(
+            tracker.point, followed.point, of_constraints, self.dual.overspent(control), keep, averaged is not None
         )
-        units = eqx.combine(changed, units)
-        chosen = state.chosen
-        if chosen is not None:
-            aim = inside(problem, aim, distances.start, round, played, units.rounds) if poles else aim
-            if problem.has_movement:
-                aim = affordable(problem, control.owed, units, aim, round, played, weights, step.rate)
-            elif mixtures.entropic is not None and replays is None:
-                on_way = before_it_rises(problem, aim, round, decision, (loss, values), weights, direction)
-                # where another point was played, the cost of the decision was not seen
-                aim = tree.where(tree.is_nonzero(tree.sub(played, decision)), aim, on_way)
-            chosen = aim
-        replays = None if replays is None else replays.add(round)
-        state = _State(followed, distances, control, units, coherence, step.overshoot, caps, mixtures, chosen, replays)
-        finite = jnp.isfinite(step.square) & jnp.isfinite(caps).all()
+
+        # what is played: x, mixed with its mean, with entropy and with the start
+        costs, point, aim = tree.scale(boost, direction), tracker.point, followed.point
+        if averaged is not None:
+            averaged, before = averaged.observe(point, costs, keep).moved(domain, aim, units.rounds), averaged
+            point, aim = before.mixed_with(point), averaged.mixed_with(aim)
+        if entropic is not None:
+            entropic, before = entropic.observe(point, costs, keep), entropic
+            point, aim = before.mixed_with(point), entropic.mixed_with(aim)
+        if beside is not None:
+            beside = beside.observe(tree.dot(costs, tree.sub(point, start)), keep)
+            aim = beside.mixed_with(aim, start)
+        if on_box:
+            aim = domain.project(aim)  # rounding does not lead out of it
+        if state.chosen is not None and poles:
+            aim = inside(problem, aim, start, round, played, units.rounds)
+        if problem.has_movement:
+            aim = affordable(problem, control.owed, units, aim, round, played, weights, rate)
+        elif entropic is not None and replays is None:
+            on_way = before_it_rises(problem, aim, round, decision, (loss, values), weights, direction)
+            # where another point was played, the cost of the decision was not seen
+            aim = tree.where(tree.is_nonzero(tree.sub(played, decision)), aim, on_way)
+        state = _State(
+            followed,
+            distances,
+            control,
+            units,
+            coherence,
+            overshoot,
+            caps,
+            averaged,
+            entropic,
+            beside,
+            None if state.chosen is None else aim,
+            None if replays is None else replays.add(round),
+        )
+        finite = jnp.isfinite(square) & jnp.isfinite(caps).all()
         calls = cost(lmo_calls=self.lmos, gradient_calls=2 + self.replays, finite=finite)
         return state, outcome(loss, values, weights, calls)
+
+
+def _clipped(domain: AbstractDomain, gradients: tuple[Point, Point], caps: Float[Array, " k"]):
+    """(the gradients of f and of all g freed of what does not matter and no longer than the longest before, how long
+    those of g are, how long the next ones may be: at most twice as long)."""
+    of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
+    lengths = jnp.append(tree.norm(of_loss), jax.vmap(tree.norm)(of_constraints))
+    most = jnp.where(caps > 0, caps, lengths)
+    factors = jnp.where(lengths > most, ratio(most, lengths), 1)
+    of_loss, of_constraints = tree.scale(factors[0], of_loss), jax.vmap(tree.scale)(factors[1:], of_constraints)
+    return of_loss, of_constraints, factors[1:] * lengths[1:], jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
+
+
+def _curved(step: Point, hessian: Callable) -> Float[Array, ""]:
+    """<d, H d>; 0 where it is not finite."""
+    return jnp.maximum(tree.finite(tree.dot(step, hessian(step))), 0)
 
 
 def _entropic(domain, start):

@@ -4,8 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..core import tree
-from ..domains.base import Point
+from ..domains.base import AbstractDomain, Point
 from ..primal.hedge import Pair
+from ..primal.tracking import in_hull
 
 
 class Averaged(eqx.Module):
@@ -30,6 +31,6 @@ class Averaged(eqx.Module):
         excess = tree.dot(gradient, tree.sub(point, self.mean))
         return Averaged(self.mean, self.both.observe(excess, jnp.abs(excess), keep))
 
-    def moved(self, point: Point, rounds) -> "Averaged":
-        """With one more point, after so many rounds."""
-        return Averaged(tree.mix(self.mean, point, 2 / (rounds + 2)), self.both)
+    def moved(self, domain: AbstractDomain, point: Point, rounds) -> "Averaged":
+        """With one more point, after so many rounds, over which rounding does not add up."""
+        return Averaged(in_hull(domain, tree.mix(self.mean, point, 2 / (rounds + 2)), point), self.both)

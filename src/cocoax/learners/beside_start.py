@@ -5,7 +5,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import tree
-from ..core.compiling import one_kernel
 from ..core.tree import ratio
 from ..domains.base import Point
 
@@ -46,7 +45,6 @@ class BesideStart(eqx.Module):
         """Begin anew, where costs have got another unit."""
         return tree.where(when, BesideStart.begin(self.size.dtype), self)
 
-    @one_kernel
     def observe(self, excess, keep) -> "BesideStart":
         """After a round in which the decision cost `excess` more than the start."""
         differs = excess != 0

@@ -8,7 +8,6 @@ from jaxtyping import Array, Float
 from ..core import tree
 from ..core.tree import ratio
 from ..domains.base import AbstractDomain, Point
-from .units import Clipped
 
 _TIMES = 4.0  # how many times what noise has counts as agreement
 
@@ -32,20 +31,18 @@ class Coherence(eqx.Module):
         zeros = jnp.zeros(constraints, tree.dtype(start))
         return cls(jax.vmap(lambda _: tree.zeros_like(start))(zeros), zeros, zeros, zeros + 1)
 
-    def observe(self, domain: AbstractDomain, of_constraints: Clipped, sampled) -> "Coherence":
-        """With one more gradient of each constraint, in rounds that are `sampled`."""
+    def observe(self, domain: AbstractDomain, gradients: Point, lengths, sampled) -> "Coherence":
+        """With one more gradient of each constraint, of these lengths, in rounds that are `sampled`."""
 
-        def with_one(total, gradient, factor):
-            total = domain.truncate(tree.add(total, tree.scale(factor, gradient)))
+        def with_one(total, gradient):
+            total = domain.truncate(tree.add(total, gradient))
             return total, tree.dot(total, total)
 
         def more() -> Coherence:
-            gradients, factors = of_constraints.gradient, of_constraints.factor
-            sums, of_sums = jax.vmap(with_one)(self.sums, gradients, factors)
-            lengths = factors * of_constraints.length
+            sums, of_sums = jax.vmap(with_one)(self.sums, gradients)
             squares = self.squares + lengths**2
             count = self.count + (lengths > 0).astype(lengths.dtype)
             agreeing = jnp.clip(ratio(of_sums, squares) / jnp.clip(count, 1, _TIMES), 1 / _TIMES, 1)
             return Coherence(sums, squares, count, jnp.where(count > 0, agreeing, 1))
 
-        return tree.choose(sampled, more, self, self.sums)
+        return jax.lax.cond(sampled, more, lambda: self)

@@ -28,8 +28,8 @@ class Entropic(eqx.Module):
         return Entropic(self.total, self.coordinates.forget_costs(when), self.both.forget_costs(when))
 
     def observe(self, point: Float[Array, " d"], gradient: Float[Array, " d"], keep) -> "Entropic":
-        least = tree.smallest(gradient)
-        span = -tree.smallest(-gradient) - least
+        least = gradient.min()
+        span = gradient.max() - least
         cost = self.total * (least + tree.dot(self.coordinates.shares, gradient - least))
         coordinates = self.coordinates.observe(gradient, span, keep)
         return Entropic(

@@ -1,20 +1,10 @@
 """Steps that are shortened where the curvature seen so far says that they would overshoot."""
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core.tree import ratio
-
-
-class Curved(NamedTuple):
-    """What a round on a box shows of a step eta h, in numbers."""
-
-    square: Float[Array, ""]  # |h|^2
-    gain: Float[Array, ""]  # <eta h, h>
-    along: Float[Array, ""]  # <eta h, H eta h> over the gain
 
 
 class Overshoot(eqx.Module):
@@ -28,15 +18,18 @@ class Overshoot(eqx.Module):
 
     curvature: Float[Array, ""]
 
+    def forget_costs(self, when) -> "Overshoot":
+        """Begin anew, where gradients have got another unit."""
+        return Overshoot(jnp.where(when, 0, self.curvature))
+
     def observe(self, curvature, keep, rounds) -> "Overshoot":
         """After a round in which it was so large along the step."""
         return Overshoot(jnp.maximum(keep * self.curvature * (2 * rounds / (2 * rounds + 1)), curvature))
 
-    def observe_on_box(self, curved: Curved, rounds) -> tuple[Float[Array, ""], "Overshoot"]:
-        """(the rate eta of the whole step, the new state)."""
-        rate = ratio(curved.gain, curved.square)
-        share = jnp.where(curved.square > 0, 2 / (rounds + 1), 0)
-        return rate, Overshoot(self.curvature + share * (ratio(curved.along, rate) - self.curvature))
+    def observe_on_box(self, curvature, moves, rounds) -> "Overshoot":
+        """After a round on a box in which it was so large along the step, if the step `moves`."""
+        share = jnp.where(moves, 2 / (rounds + 1), 0)
+        return Overshoot(self.curvature + share * (curvature - self.curvature))
 
     def factor(self, rate) -> Float[Array, ""]:
         """By what a step of this rate is multiplied."""

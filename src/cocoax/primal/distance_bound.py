@@ -1,6 +1,5 @@
 """Steps on boxes that are as long as the distance to the optimum, as far as convexity bounds it."""
 
-import dataclasses
 import functools
 import operator
 from typing import Any
@@ -27,35 +26,15 @@ class DistanceBoundState(eqx.Module):
     below: Point  # from the lower ends to the start
     bound: Float[Array, ""]  # d, in widths of the intervals
     gain: Float[Array, ""]  # sum of d^2 <h, start - x>
-    rows: Point  # `far`, `total` and `sums`, stacked: XLA does not vectorise loops that write over what they read
-
-    @property
-    def far(self) -> Point:
-        """The distances r."""
-        return self._row(0)
-
-    @property
-    def total(self) -> Point:
-        """The sum of r^2 h^2."""
-        return self._row(1)
-
-    @property
-    def sums(self) -> Point:
-        """The sum of d^2 h."""
-        return self._row(2)
-
-    def _row(self, k: int) -> Point:
-        return jax.tree.map(lambda rows: rows[k], self.rows)
-
-    @property
-    def changing(self) -> "DistanceBoundState":
-        """What changes in a round; `eqx.combine(changing, state)` is whole again."""
-        return dataclasses.replace(self, start=None, below=None)
+    far: Point  # the distances r
+    total: Point  # sum of r^2 h^2
+    sums: Point  # of d^2 h
 
     def forget_costs(self, when) -> "DistanceBoundState":
         """Begin the sums anew, where gradients have got another unit."""
-        kept = jax.tree.map(lambda rows: jnp.where(when, rows.at[1:].set(0), rows), self.rows)
-        return dataclasses.replace(self, gain=jnp.where(when, 0, self.gain), rows=kept)
+        sums = self.gain, self.total, self.sums
+        begun = jax.tree.map(lambda leaf: jnp.where(when, 0, leaf), sums)
+        return eqx.tree_at(lambda s: (s.gain, s.total, s.sums), self, begun)
 
 
 class DistanceBound(AbstractStep):
@@ -90,7 +69,7 @@ class DistanceBound(AbstractStep):
         nothing = tree.zeros_like(start)
         lowest = domain.lmo(jax.tree.map(jnp.ones_like, start)).dense()
         far = tree.scale(first, widths)
-        return DistanceBoundState(start, tree.sub(start, lowest), first, zero, _stacked(far, nothing, nothing))
+        return DistanceBoundState(start, tree.sub(start, lowest), first, zero, far, nothing, nothing)
 
     def update(self, domain, state: DistanceBoundState, gradient, point, bounds=None):
         eta, state = self.advance(domain, state, gradient, tree.sub(point, state.start))
@@ -100,12 +79,7 @@ class DistanceBound(AbstractStep):
         self, domain: AbstractDomain, state: DistanceBoundState, gradient: Point, moved: Point
     ) -> tuple[Point, DistanceBoundState]:
         """(eta, the new state), after a gradient at start + moved."""
-        return self.advanced(interval_widths(domain, state.start), state, gradient, moved)
-
-    def advanced(
-        self, widths: Point, state: DistanceBoundState, gradient: Point, moved: Point
-    ) -> tuple[Point, DistanceBoundState]:
-        """`advance`, given the lengths of all intervals."""
+        widths = interval_widths(domain, state.start)
         keep = discount(self.memory, state.gain.dtype)
         old = state.bound
         gain = keep * state.gain - old**2 * tree.dot(gradient, moved)
@@ -128,11 +102,7 @@ class DistanceBound(AbstractStep):
         far = jax.tree.map(distance, state.far, widths, moved, state.below)
         total = jax.tree.map(lambda total, r, h: keep * total + (r * h) ** 2, state.total, far, gradient)
         eta = jax.tree.map(lambda r, total: ratio(r**2, jnp.sqrt(2 * total)), far, total)
-        return eta, DistanceBoundState(state.start, state.below, bound, gain, _stacked(far, total, sums))
-
-
-def _stacked(*rows: Point) -> Point:
-    return jax.tree.map(lambda *each: jnp.stack(each), *rows)
+        return eta, DistanceBoundState(state.start, state.below, bound, gain, far, total, sums)
 
 
 def interval_widths(domain: AbstractDomain, start: Point) -> Point:

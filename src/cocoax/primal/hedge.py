@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core import tree
-from ..core.compiling import one_kernel
 from ..core.tree import ratio
 
 
@@ -41,14 +40,14 @@ class Hedge(eqx.Module):
     def observe(self, costs: Float[Array, " d"], span, keep) -> "Hedge":
         """After a round with these costs, of which no two can differ by more than `span`; sums forget 1 - keep."""
         shares, rate = self.shares, _rate(self.gap, costs.size)
-        least = tree.smallest(costs)
+        least = costs.min()
         above, before = costs - least, self.sums - self.lowest
-        shift = tree.smallest(before + costs)  # so that the weight below is not 0
+        shift = (before + costs).min()  # so that the weight below is not 0
         later = jnp.exp(self.prior - rate * (before + (costs - shift))).sum()  # not of the shares, which may round to 0
         mixed = shift - least + ratio(jnp.log(self.normaliser) - jnp.log(later), rate)
         gap = jnp.where(self.gap > 0, keep * self.gap + jnp.maximum(tree.dot(shares, above) - mixed, 0), 0.5 * span)
         sums = keep * self.sums + costs
-        lowest = tree.smallest(sums)
+        lowest = sums.min()
         weights = jnp.exp(self.prior - _rate(gap, sums.size) * (sums - lowest))  # the largest is at least d^-3
         normaliser = weights.sum()
         return Hedge(self.prior, sums, gap, weights * (1 / normaliser), lowest, normaliser)
@@ -77,7 +76,6 @@ class Pair(eqx.Module):
         """Begin the sums anew, where costs have got another unit; the present share is still that of this round."""
         return Pair(jnp.where(when, 0, self.sums), jnp.where(when, 0, self.gap), self.share)
 
-    @one_kernel
     def observe(self, excess, span, keep) -> "Pair":
         """After a round in which the first cost `excess` more than the second."""
         rate, above = _rate(self.gap, 2), jnp.abs(excess)

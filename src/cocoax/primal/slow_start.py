@@ -1,6 +1,5 @@
 """Distances that begin small, double while that pays, and are taken back where it did not."""
 
-import dataclasses
 import functools
 import operator
 from typing import Any
@@ -34,11 +33,6 @@ class SlowStartState(eqx.Module):
     patience: Float[Array, ""]  # 4^k after k stops
     growing: Bool[Array, ""]
 
-    @property
-    def numbers(self) -> "SlowStartState":
-        """Without the start; `eqx.combine(numbers, state)` is whole again."""
-        return dataclasses.replace(self, start=None)
-
     def forget_costs(self, when) -> "SlowStartState":
         """Begin the sums anew, where gradients have got another unit."""
         sums = self.total, self.cost, self.squares, self.lowest
@@ -58,7 +52,7 @@ class SlowStart(AbstractStep):
     doubling goes on once $-A>2^k\sqrt B$. Stops and resumptions begin A and B anew. Where the set is a product of
     intervals (`domain.intervals`), all but the test is done for each coordinate by itself. `memory`: sums forget,
     1/memory of themselves a round. A caller that knows the curvature $\kappa$ along the gradient may give
-    $\|\nabla_t\|/\kappa$, the way to the lowest point along it (`advanced`): then the distance grows up to eight
+    $\|\nabla_t\|/\kappa$, the way to the lowest point along it (`advance`): then the distance grows up to eight
     times a round, towards a quarter of that, in rounds in which the way from the start still leads down, by an angle
     of at most 75 degrees. (For squares, the round's optimum is at least so far away; losses with kinks may have a
     little curvature that says nothing.)
@@ -92,22 +86,14 @@ class SlowStart(AbstractStep):
         return tree.scale(-1.0, step), state
 
     def advance(
-        self, domain: AbstractDomain, state: SlowStartState, gradient: Point, moved: Point
+        self, domain: AbstractDomain, state: SlowStartState, gradient: Point, moved: Point, ahead: Any = 0.0
     ) -> tuple[Any, Any, SlowStartState]:
         """(eta, what share to take back of the way from the start, the new state), after a gradient at start + moved.
 
-        The first two are numbers; on boxes, one for each coordinate.
+        The first two are numbers; on boxes, one for each coordinate. `ahead` is the way to the lowest point along the
+        gradient, where curvature shows one; else 0.
         """
-        lengths = _lengths(domain, gradient), _lengths(domain, moved)
-        return self.advanced(widths(domain, state.start), state, tree.dot(gradient, moved), *lengths)
-
-    def advanced(
-        self, widths: Any, state: SlowStartState, cost_now: Any, length: Any, distance: Any, ahead: Any = 0.0
-    ) -> tuple[Any, Any, SlowStartState]:
-        """`advance` from numbers: the inner product, and the lengths of the gradient and of the way from the start.
-
-        `ahead` is the way to the lowest point along the gradient, where curvature shows one; else 0.
-        """
+        cost_now, length, distance = tree.dot(gradient, moved), _lengths(domain, gradient), _lengths(domain, moved)
         keep = discount(self.memory, state.cost.dtype)
         cost, squares = keep * state.cost + cost_now, keep * state.squares + cost_now**2
 
@@ -129,6 +115,8 @@ class SlowStart(AbstractStep):
         back = jax.tree.map(lambda good, d: jnp.where(stop, jnp.maximum(1 - ratio(good, d), 0), 0), good, distance)
         cost, squares, lowest = (jnp.where(stop | resume, 0, number) for number in (cost, squares, lowest))
 
+        sizes = widths(domain, state.start)
+
         def grown(width, far, good, total, length, distance):
             total = keep * jnp.where(stop, total * ratio(good, far) ** 2, total)
             farther = jnp.where(cost_now < -_ALIGNED * length * distance, ratio(_BELIEVED * ahead, far), 0)
@@ -139,8 +127,8 @@ class SlowStart(AbstractStep):
             total = total + (far * length) ** 2
             return far, jnp.where(resume, far, good), total, ratio(far**2, jnp.sqrt(2 * total))
 
-        parts = jax.tree.map(grown, widths, state.far, good, state.total, length, distance)
-        far, good, total, rate = jax.tree.transpose(jax.tree.structure(widths), jax.tree.structure((0,) * 4), parts)
+        parts = jax.tree.map(grown, sizes, state.far, good, state.total, length, distance)
+        far, good, total, rate = jax.tree.transpose(jax.tree.structure(sizes), jax.tree.structure((0,) * 4), parts)
         state = SlowStartState(state.start, far, good, total, cost, squares, lowest, patience, growing)
         return rate, back, state
 

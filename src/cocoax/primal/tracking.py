@@ -1,7 +1,5 @@
 """A point of a set that follows a moving target, with one LMO call a round instead of a projection."""
 
-import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..core import tree
-from ..core.compiling import one_kernel
 from ..core.tree import ratio
 from ..domains.base import AbstractDomain, AbstractVertex, Point
 from ..domains.span import AbstractSpan
@@ -65,42 +62,39 @@ class Tracker(eqx.Module):
         but for `slack` times the diameter; then x makes a Frank-Wolfe step with exact line search towards y. Given
         `centre`, a point of X, the rest stays in the affine hull of X: so rounding does not add up over rounds.
         """
-        slack = jnp.asarray(slack, tree.dtype(update))
-        diameter = jnp.asarray(domain.diameter(2))
-        return kernel_on(domain, _followed)(self, domain, diameter, update, slack, centre)
+        away = tree.sub(self.away, update)
+        square = tree.dot(away, away)
+        vertex = domain.lmo(away, self.vertex)
+        vertex = tree.where(square > 0, vertex, self.vertex)
+        span = domain.span((away, self.rest), _stacked(self.atoms, vertex))
+        away, rest = span.points
+        atoms, weights, left = self.atoms, self.weights, self.left
+        newest = weights.size
+        point = tree.add(tree.scale(left, rest), span.sum(jnp.append(weights, 0)))
+        move = tree.sub(span.vertex(newest), point)
+        gap = jnp.maximum(-span.dot(away, move), 0)
 
-
-def _followed(tracker: Tracker, domain: AbstractDomain, diameter, update, slack, centre: Point | None) -> Tracker:
-    away = tree.sub(tracker.away, update)
-    square = tree.dot(away, away)
-    vertex = domain.lmo(away, tracker.vertex)
-    vertex = tree.where(square > 0, vertex, tracker.vertex)
-    span = domain.span((away, tracker.rest), _stacked(tracker.atoms, vertex))
-    away, rest = span.points
-    atoms, weights, left = tracker.atoms, tracker.weights, tracker.left
-    newest = weights.size
-    point = tree.add(tree.scale(left, rest), span.sum(jnp.append(weights, 0)))
-    move = tree.sub(span.vertex(newest), point)
-    gap = jnp.maximum(-span.dot(away, move), 0)
-
-    length = jnp.sqrt(square)
-    excess = ratio(square - gap, length) - slack * diameter.astype(square.dtype)
-    pull = ratio(jnp.maximum(excess, 0), length)
-    step = jnp.clip(ratio((1 - pull) * gap, span.square(move)), 0, 1)
-    walk = _Walk(span, tree.scale(1 - pull, away), weights, jnp.arange(newest), rest, left).moved(step, move)
-    if weights.size:
-        same = jax.vmap(lambda atom: _equal(atom, vertex))(atoms)
-        place = jnp.where(same.any(), jnp.argmax(same), jnp.argmin(weights))
-        leaving = jnp.where(same.any(), 0, weights[place])
-        walk = walk.remembered(place, leaving, step).exchanged(place)
-        atoms = jax.tree.map(lambda stack, leaf: tree.put(stack, place, leaf), atoms, vertex)
-    else:  # all of x is rest
-        walk = walk._replace(rest=tree.add(rest, tree.scale(step, move)))
-    walk = walk.filled(domain)
-    at_once = [walk.point()] if weights.size and span.at_once else []
-    away, rest, *point = span.written(walk.away, walk.rest, *at_once)
-    new = Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left, *point)
-    return new if centre is None else eqx.tree_at(lambda tracker: tracker.rest, new, in_hull(domain, new.rest, centre))
+        length = jnp.sqrt(square)
+        slack = jnp.asarray(slack, square.dtype) * jnp.asarray(domain.diameter(2), square.dtype)
+        excess = ratio(square - gap, length) - slack
+        pull = ratio(jnp.maximum(excess, 0), length)
+        step = jnp.clip(ratio((1 - pull) * gap, span.square(move)), 0, 1)
+        walk = _Walk(span, tree.scale(1 - pull, away), weights, jnp.arange(newest), rest, left).moved(step, move)
+        if weights.size:
+            same = jax.vmap(lambda atom: _equal(atom, vertex))(atoms)
+            place = jnp.where(same.any(), jnp.argmax(same), jnp.argmin(weights))
+            leaving = jnp.where(same.any(), 0, weights[place])
+            walk = walk.remembered(place, leaving, step).exchanged(place)
+            atoms = jax.tree.map(lambda stack, leaf: stack.at[place].set(leaf), atoms, vertex)
+        else:  # all of x is rest
+            walk = walk._replace(rest=tree.add(rest, tree.scale(step, move)))
+        walk = walk.filled(domain)
+        at_once = [walk.point()] if weights.size and span.at_once else []
+        away, rest, *point = span.written(walk.away, walk.rest, *at_once)
+        new = Tracker._of(domain, away, vertex, atoms, walk.weights, rest, walk.left, *point)
+        if centre is None:
+            return new
+        return eqx.tree_at(lambda tracker: tracker.rest, new, in_hull(domain, new.rest, centre))
 
 
 def in_hull(domain: AbstractDomain, point: Point, centre: Point) -> Point:
@@ -108,14 +102,6 @@ def in_hull(domain: AbstractDomain, point: Point, centre: Point) -> Point:
     if type(domain).tangent is AbstractDomain.tangent:  # all of space
         return point
     return tree.add(centre, domain.tangent(tree.sub(point, centre)))
-
-
-_in_one_kernel = functools.cache(one_kernel)
-
-
-def kernel_on(domain: AbstractDomain, function: Callable) -> Callable:
-    """`one_kernel(function)` where it may ask the domain for all that a learner asks; else the function itself."""
-    return _in_one_kernel(function) if vars(type(domain)).get("arithmetic") else function  # not if inherited
 
 
 class _Walk(NamedTuple):
@@ -140,9 +126,9 @@ class _Walk(NamedTuple):
     def remembered(self, place, leaving, step) -> "_Walk":
         """After a step towards the newest vertex: store it in the place of another one, which joins the rest."""
         rest = tree.mix(self.rest, self.span.vertex(place), ratio(leaving, self.left + leaving))
-        weights = (1 - step) * tree.put(self.weights, place, self.weights[place] - leaving)
-        weights = tree.put(weights, place, weights[place] + step)
-        places = tree.put(self.places, place, weights.size)  # the newest is the last
+        weights = (1 - step) * self.weights.at[place].set(self.weights[place] - leaving)
+        weights = weights.at[place].set(weights[place] + step)
+        places = self.places.at[place].set(weights.size)  # the newest is the last
         return self._replace(weights=weights, places=places, rest=rest, left=(1 - step) * (self.left + leaving))
 
     def exchanged(self, place) -> "_Walk":
@@ -155,7 +141,7 @@ class _Walk(NamedTuple):
         outside = left > _SMALLEST  # whether there is a rest
         costs = span.products(self.away)[places]
         of_rest = jnp.where(outside, span.dot(self.away, rest), 0)
-        may_give = tree.put(weights > 0, place, False)
+        may_give = (weights > 0).at[place].set(False)
         best, worst = jnp.argmin(costs), jnp.argmax(jnp.where(may_give, costs, -jnp.inf))
         from_rest = outside & (of_rest >= jnp.where(may_give[worst], costs[worst], -jnp.inf))
 
@@ -165,8 +151,8 @@ class _Walk(NamedTuple):
         move = tree.sub(span.vertex(places[best]), source)
         amount = jnp.clip(ratio(gain, span.square(move)), 0, available)
         left = left - jnp.where(from_rest, amount, 0)
-        weights = tree.put(weights, best, weights[best] + amount)
-        weights = tree.put(weights, worst, weights[worst] - jnp.where(from_rest, 0, amount))
+        weights = weights.at[best].set(weights[best] + amount)
+        weights = weights.at[worst].set(weights[worst] - jnp.where(from_rest, 0, amount))
         return self.moved(amount, move)._replace(weights=weights, left=left)
 
     def filled(self, domain: AbstractDomain) -> "_Walk":

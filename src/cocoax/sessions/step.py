@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..core import tree
-from ..core.compiling import own_program
 from ..errors import LearnerError
 from ..games.loop import decide, play_round
 from ..learners.budgets import updated
@@ -26,7 +25,6 @@ def compiled_step(structure, of_state):
     """
 
     @jax.jit
-    @own_program()
     def step(constants, leaves, round, played):
         problem, learner = jax.tree.unflatten(structure, constants)
         state, _, outcome = play_round(problem, learner, jax.tree.unflatten(of_state, leaves), round, played=played)
@@ -42,7 +40,6 @@ def compiled_decision(structure, of_state):
     """`decision(constants, state, request)`, for a (problem, learner) and states of these structures."""
 
     @jax.jit
-    @own_program()
     def decision(constants, leaves, request):
         problem, learner = jax.tree.unflatten(structure, constants)
         return decide(problem, learner, jax.tree.unflatten(of_state, leaves), request)
@@ -55,7 +52,6 @@ def compiled_reservation(structure, of_state):
     """`reserve(constants, state, request, decision)`, for a (problem, learner) and states of these structures."""
 
     @jax.jit
-    @own_program()
     def reserve(constants, leaves, request, decision):
         _, learner = jax.tree.unflatten(structure, constants)
         state = jax.tree.unflatten(of_state, leaves)

@@ -26,7 +26,6 @@ from slow_tools import slow_but
 
 from cocoax import DomainError
 from cocoax.core import tree
-from cocoax.core.compiling import own_program
 from cocoax.domains import L2Ball, NuclearNormBall, Spectraplex, UnitSpectrahedron
 from cocoax.domains.matrices.base import proven_norm
 from cocoax.domains.matrices.fantope import Fantope
@@ -385,19 +384,6 @@ def at_any_scale(domain, before, direction):
 def test_float32_answers_at_any_scale(name):
     expected, *others = at_any_scale(WARM[name], *drifting(WARM[name].shape, 2, 0).astype(jnp.float32))
     np.testing.assert_allclose(others, expected, rtol=1e-4)
-
-
-def test_steps_whose_last_arithmetic_is_one_kernel_answer_as_others():
-    ball, directions = NuclearNormBall((6, 5), 2.0), drifting((6, 5), 2, 0)
-    directions = jnp.concatenate([directions, jnp.zeros_like(directions[:1])])
-
-    def answers(directions):
-        return jax.lax.map(lambda direction: ball.lmo(direction, ball.vertex()).dense(), directions)
-
-    with own_program():
-        ours = jax.jit(answers).lower(directions)
-    assert "xla_cpu_small_call" in ours.as_text()
-    np.testing.assert_allclose(ours.compile()(directions), answers(directions), atol=1e-12)
 
 
 @pytest.mark.parametrize(

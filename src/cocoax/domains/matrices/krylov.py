@@ -10,9 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...core import tree
-from ...core.compiling import one_kernel
-
 MOST_AT_ONCE = 4
 _STEPS = 32
 _KEPT = 16
@@ -222,19 +219,14 @@ def _new_direction(x, basis):
     return jnp.where(is_new, unit(rest), 0)
 
 
-@one_kernel
 def _perron(matrix):
     """The top eigenvector of a small symmetric matrix with entries >= 0, from its power 2^16.
 
-    Elementwise, because LAPACK takes a batch one by one, and a batched product of small matrices is no faster. As one
-    kernel it has a loop, which compiles sooner; as several, a loop would launch each of them anew.
+    Elementwise, because LAPACK takes a batch one by one, and a batched product of small matrices is no faster.
     """
-
-    def power_16(_, matrix):
+    for _ in range(4):
         trace = jnp.trace(matrix)
         matrix = matrix / jnp.where(trace > 0, trace, 1)
         for _ in range(4):
             matrix = functools.reduce(operator.add, [jnp.outer(row, row) for row in matrix])
-        return matrix
-
-    return jax.lax.fori_loop(0, 4, power_16, matrix, unroll=not tree.in_one_kernel.get()).sum(axis=1)
+    return matrix.sum(axis=1)

@@ -1,7 +1,7 @@
 """Balls of the l1, l2 and linf norms, and boxes."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -143,7 +143,6 @@ class Box(AbstractDomain):
     [0.0, 2.0, 3.0]
     """
 
-    arithmetic: ClassVar[bool] = True
     facts = DomainFacts("a pass over the direction")
 
     lower: Float[Array, "..."]

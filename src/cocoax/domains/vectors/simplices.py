@@ -1,12 +1,11 @@
 """Simplices."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...core import tree
 from ...core.facts import DomainFacts
 from ..arguments import count, scalar
 from ..base import AbstractDomain, centred
@@ -38,14 +37,13 @@ class ProbabilitySimplex(AbstractSimplex):
     [0.0, 1.0, 0.0]
     """
 
-    arithmetic: ClassVar[bool] = True
     facts = DomainFacts("a pass over the direction")
 
     def __init__(self, n: Any, total: Any = 1.0):
         super().__init__(n, total)
 
     def lmo(self, direction, guess=None):
-        return OneHot(tree.argmin(direction), self.total.astype(direction.dtype), self.shape)
+        return OneHot(jnp.argmin(direction), self.total.astype(direction.dtype), self.shape)
 
     def tangent(self, direction):
         return centred(direction)
@@ -85,7 +83,7 @@ class UnitSimplex(AbstractSimplex):
         super().__init__(n, total)
 
     def lmo(self, direction, guess=None):
-        index = tree.argmin(direction)
+        index = jnp.argmin(direction)
         return OneHot(index, jnp.where(direction[index] < 0, self.total.astype(direction.dtype), 0), self.shape)
 
     def start(self):
