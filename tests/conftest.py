@@ -45,6 +45,7 @@ gc.set_threshold(100_000, 50, 100)  # tracing makes many small objects, and litt
 MOST_MAPPINGS, MOST_MAPPINGS_IN_A_FILE = 35_000, 55_000  # of the 65,530 that Linux allows a process
 HEAVY = Path(__file__).parent / "tools" / "heavy.txt"  # written by make heavy
 HEAVY_SECONDS = 0.8  # without a cache
+SLOW_SECONDS = 3600  # a slow test may take; the others have the `timeout` of pyproject.toml
 tests_run = itertools.count(1)
 
 
@@ -73,6 +74,9 @@ class Recorder:
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
     if not config.getoption("--quick"):
         return
     seen, chosen, others = set(HEAVY.read_text().split()), [], []

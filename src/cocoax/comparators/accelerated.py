@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from .charges import loss_alone, steepness
 from .objective import Functions
-from .search import Patience, Search
+from .search import Search
 from .structure import Structure
 
 _CALL = 0.25  # seconds that a compiled call should take
@@ -121,6 +121,10 @@ class Accelerated:
         return Whole(loss_alone(objective))
 
     def solve(self):
+        with self.search.patience(_STUCK):
+            self._solve()
+
+    def _solve(self):
         search, oracle = self.search, self.search.oracle
         x, way = search.best, search.oracle.lmo(search.best.slope) - search.best.point
         near = search.objective.measure(x.point + 0.1 * way, np.zeros(search.objective.count))
@@ -129,9 +133,9 @@ class Accelerated:
         price = multiplier = search.guess * self.norm
         rho, first = curvature, curvature
         state = State(x.point, x.point, *(np.asarray(number) for number in (1.0, curvature, np.inf, 0)))
-        steps, enough, violation, patience = self._first_steps(), np.inf, np.inf, Patience(search, _STUCK)
+        steps, enough, violation = self._first_steps(), np.inf, np.inf
         ends = time.monotonic() + self.patience
-        while not search.done and not patience.is_over and time.monotonic() < ends:
+        while not search.done and time.monotonic() < ends:
             began = time.monotonic()
             target = enough if np.isfinite(enough) else 0.0
             numbers = (np.asarray(number) for number in (target, 0.01 * floor, steps))  # not compiled in
@@ -147,7 +151,6 @@ class Accelerated:
             if search.best_violation > search.tol:
                 jacobian = self.J * self.norm[:, None] if self.affine else search.objective.jacobian(state.x)
                 search.refute(state.x, slack * self.norm, jacobian, price / self.norm)
-            patience.ask()
             if len(price) and (state.residual <= target or not np.isfinite(enough)):
                 broken = np.abs(price - multiplier).max() / rho
                 rho, violation = rho * (4.0 if broken > 0.25 * violation else 1.0), broken

@@ -8,8 +8,15 @@ _SEARCH = 0.95  # of the time that is given; what is left is for the answer
 _TERMINAL, _LOG = 0.5, 10.0  # seconds between two words
 
 
-class OutOfTime(Exception):
+class Stopped(Exception):
+    """A search must end; carries why."""
+
+
+class OutOfTime(Stopped):
     """The time that was given is over."""
+
+    def __init__(self):
+        super().__init__("its time is over")
 
 
 class Clock:

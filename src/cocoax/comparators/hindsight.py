@@ -18,7 +18,7 @@ from ..problem.derivatives import anew_if_mixed
 from ..problem.environment import Environment, drawn_for
 from ..problem.problem import Problem, Round
 from ..problem.rounds import as_rounds, number_of_rounds
-from .clock import Clock, OutOfTime
+from .clock import Clock, Stopped
 from .comparator import Comparator, each_round, float64
 from .methods import solve
 from .objective import Objective
@@ -67,8 +67,10 @@ def hindsight(
 
     Needs `lmo` only; a projection, where the domain has an exact one, makes it faster. Runs on the host: call it
     outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
-    constraints. Warns if the certificate could not be closed to `tol`; the gap that is reported is
-    always true (for a domain whose `lmo` is exact, and convex functions). What rounding in float64 may have added is
+    constraints. Every call ends: a method that narrows the gap no further makes room for the next one, and all together
+    have at most 50,000 rounds, where a round is a step of a method, or an LMO or projection within it. Warns if the
+    certificate could not be closed to `tol`; the gap that is reported counts what exceeding the constraints saves, and
+    is always true (for a domain whose `lmo` is exact, and convex functions). What rounding in float64 may have added is
     taken off the lower bound: of constraints like `1e12 * x.sum() - 1e12` little can be proven.
 
     >>> import jax.numpy as jnp
@@ -116,15 +118,16 @@ def hindsight(
         oracle = Oracle(objective.problem.domain, objective.start)
         guess = start.multiplier if isinstance(start, Comparator) else None
         search = Search(objective, oracle, tol, clock, _first_point(oracle, start), guess)
+        why = "no method narrows its gap"  # if it is not closed
         try:
             solve(search)
             search.settle()
-        except (OutOfTime, KeyboardInterrupt):
-            pass  # what is known so far is the answer
+        except (Stopped, KeyboardInterrupt) as stop:  # what is known so far is the answer
+            why = str(stop) or "it was interrupted"
         except Infeasible as proof:
             _check_convexity(objective, oracle, *proof.args)
             raise _infeasible(objective, *proof.args) from None
-        return _comparator(objective, search)
+        return _comparator(objective, search, why)
 
 
 def _first_point(oracle, start):
@@ -139,7 +142,7 @@ def _first_point(oracle, start):
     return point
 
 
-def _comparator(objective, search):
+def _comparator(objective, search, why):
     _, unravel = ravel_pytree(objective.start)
     x = unravel(jnp.asarray(search.best.point))
     loss, constraint = (np.asarray(values) for values in each_round(objective.problem, objective.rounds, x, None))
@@ -152,10 +155,11 @@ def _comparator(objective, search):
             f"lower bound {lower:.6g}"
         )
     if not search.done or search.gap + rounded > search.precision:
+        saved = search.saved * objective.horizon
         warnings.warn(
-            f"hindsight stopped before its certificate closed: value {value:.8g}, lower bound {lower:.8g} "
-            f"(gap {value - lower:.2g}, of which rounding may be {rounded * objective.horizon:.2g}), constraints "
-            f"exceeded by {search.best_violation:.2g} of their size",
+            f"hindsight stopped before its certificate closed ({why}): value {value:.8g}, lower bound {lower:.8g} "
+            f"(gap {value + saved - lower:.2g}, of which rounding may be {rounded * objective.horizon:.2g}), "
+            f"constraints exceeded by {search.best_violation:.2g} of their size, which saves at most {saved:.2g}",
             stacklevel=3,
         )
     if objective.benchmark == "every_round":
@@ -178,7 +182,7 @@ def _rounding(search, x, loss, constraint):
     if expected:
         values = values + multiplier @ np.abs(search.best.constraint)
         slopes = slopes + multiplier @ np.abs(objective.whole_jacobian(point))
-    return squares, rounding(objective, search.oracle, (point, *search.proof), values, slopes)
+    return squares, rounding(objective, search.oracle, (point, *search.proof.points), values, slopes)
 
 
 def _check_convexity(objective, oracle, multiplier, bound):

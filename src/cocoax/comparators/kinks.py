@@ -72,9 +72,9 @@ def judge_kinked(kinks: Kinks, smooth: Compiled, rows, target, multiplier, y) ->
     (A, b, c), search = rows, kinks.search
     y, rest = np.clip(y, -c, c), smooth.measure(target, multiplier)
     loss, slope = rest.loss + y @ (A @ target + b) - kinks.rounding, rest.slope + y @ A
-    search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
+    proof, _ = search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
     new = search.objective.measure(target, multiplier)
-    search.consider(new)
+    search.consider(new, proof)
     search.check()
     return new
 

@@ -14,12 +14,12 @@ import numpy as np
 from ..domains.matrices.nuclear_norm import NuclearNormBall
 from .charges import Charges
 from .oracle import Oracle
-from .search import Patience, Search
+from .search import Search
 from .simplicial import blocks
 
 _LARGE = 256  # rows and columns: a whole decomposition of less is quick
 _BUFFER = 10  # columns more than were needed last
-_STUCK = 40  # judgements that do not narrow the gap
+_STUCK = 400  # projections and judgements that do not narrow the gap
 _SHARE = 0.25  # of the time, for judgements
 
 
@@ -43,13 +43,17 @@ class LowRank:
         return len(others) < len(factors) and all(Oracle(factor, factor.start()).projects for factor in others)
 
     def solve(self):
+        with self.search.patience(_STUCK):
+            self._solve()
+
+    def _solve(self):
         search = self.search
         curvature = self._first_curvature(search.best)
         charges = Charges(search, curvature)
         x = y = charges.measure(search.best.point)
-        momentum, patience = 1.0, Patience(search, _STUCK)
+        momentum = 1.0
         began, judging = time.monotonic(), 0.0
-        while not search.done and not patience.is_over:
+        while not search.done:
             before = charges.total(y)
             while True:
                 new = charges.measure(self._project(y.point - y.slope / curvature))
@@ -67,7 +71,6 @@ class LowRank:
             if judging <= _SHARE * (now - began):
                 _, is_changed = charges.judge(new)
                 judging += time.monotonic() - now
-                patience.ask()
                 following, beta = (1.0, 0.0) if is_changed else (following, beta)
             curvature *= 0.5 if rise < 0.1 * curvature * square else 0.97
             momentum, y, x = following, charges.measure(new.point + beta * (new.point - x.point)), new

@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from .accelerated import Accelerated
+from .clock import OutOfTime
 from .cones import cones_of
 from .dense import Dense
 from .epigraph import Epigraph
@@ -31,8 +32,10 @@ _LIGHT = 3e8  # operations of a factorisation for which kinks are handed to a so
 def solve(search: Search):
     """Methods in turn, the quickest for this structure first, until the certificate is closed."""
     for method in (_vertex, _kinks, _second_order, _low_rank, _first_order, _simplicial, _any):
-        if search.done or not search.clock.allows_compilation():
+        if search.done:
             return
+        if not search.clock.allows_compilation():
+            raise OutOfTime
         method(search)
 
 

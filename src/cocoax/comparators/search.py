@@ -1,12 +1,16 @@
 r"""What a search for $\min_{x\in X} F(x)$ subject to $G(x)\le0$ knows so far: a best point and a proven lower bound."""
 
+import contextlib
 from typing import NamedTuple
 
 import numpy as np
 
+from .clock import Stopped
 from .rounding import rounding, roundings
 
 _FEW = 10  # constraints, for each of which an LMO is asked
+_MOST_ROUNDS = 50_000  # of a search: each is a step of a method, or one of the LMOs and projections within it
+_NARROWER = 0.99  # of what was missing before: less is progress
 
 
 class Evaluation(NamedTuple):
@@ -16,8 +20,20 @@ class Evaluation(NamedTuple):
     slope: np.ndarray  # the gradient of F + <weights, G>
 
 
+class Proof(NamedTuple):
+    """F + <multiplier, G> >= lower on X."""
+
+    lower: float
+    multiplier: np.ndarray
+    points: tuple[np.ndarray, ...]  # that it was computed from
+
+
 class Infeasible(Exception):
     """Carries (multiplier, bound): <multiplier, G> >= bound > 0 on X."""
+
+
+class _Standstill(Exception):
+    """A method brings the certificate no nearer to closed; raised within `Search.patience` only."""
 
 
 class Search:
@@ -29,17 +45,18 @@ class Search:
 
     def __init__(self, objective, oracle, tol, clock, start=None, guess=None):
         self.objective, self.oracle, self.tol, self.clock = objective, oracle, tol, clock
-        self.lower, self.multiplier = -np.inf, np.zeros(objective.count)
-        self.proof: tuple[np.ndarray, ...] = ()  # the points that `lower` was computed from
-        self.guess = self.multiplier if guess is None or guess.shape != self.multiplier.shape else guess
-        self.done = False
+        none = np.zeros(objective.count)
+        self.guess = none if guess is None or guess.shape != none.shape else guess
+        self.done, self.rounds = False, 0
         start = oracle.centre if start is None else start
-        self.first = self.best = self.latest = objective.measure(start, self.multiplier)
+        self.first = self.best = self.latest = objective.measure(start, none)
+        self.proof = Proof(-np.inf, none, ())
         scale = np.maximum(np.abs(self.first.constraint) + self._rises(start), self._rounded(start) / tol)
         self.constraint_scale = np.where(scale > 0, scale, 1.0)  # of each, about its largest value on X
         self.best_violation = np.inf
         self.inner = self.first  # the point that is deepest inside the constraints
-        self._prove(self.first, self.multiplier)
+        self._allow(_MOST_ROUNDS)
+        self._prove(self.first, none)
 
     def _rises(self, start):
         """By how much the constraints rise in X, as their slopes at the start have it; of many, upper bounds."""
@@ -56,12 +73,26 @@ class Search:
         return roundings(self.objective, start) * sizes
 
     @property
+    def lower(self) -> float:
+        return self.proof.lower
+
+    @property
+    def multiplier(self) -> np.ndarray:
+        return self.proof.multiplier
+
+    @property
     def precision(self):
         return self.tol * max(self.objective.unit, abs(self.best.loss))
 
     @property
+    def saved(self) -> float:
+        """What the best point saves by exceeding the constraints."""
+        return _saved(self.best, self.proof)
+
+    @property
     def gap(self):
-        return self.best.loss - self.lower
+        """Between the lower bound and the best value with what it saves, which is never below that bound."""
+        return self.best.loss + self.saved - self.lower
 
     def is_contradicted(self, rounded: float) -> bool:
         """Whether the best point has F + <multiplier, G> below the lower bound of it, where both are rounded."""
@@ -79,16 +110,15 @@ class Search:
         if not (np.isfinite(at.loss) and np.isfinite(at.slope).all()):
             return at.point
         self.latest = at
-        _, vertex = self.bound(at, multiplier)
-        self.consider(at)
+        proof, vertex = self.bound(at, multiplier)
+        self.consider(at, proof)
         return vertex
 
-    def bound(self, at: Evaluation, multiplier):
+    def bound(self, at: Evaluation, multiplier) -> tuple[Proof, np.ndarray]:
         """A lower bound by this linearisation, of F or of a convex function that is nowhere above F; and its vertex."""
         vertex = self.oracle.lmo(at.slope)
         bound = at.loss + multiplier @ at.constraint - at.slope @ (at.point - vertex)
-        self.raise_lower(bound, multiplier, at.point, vertex)
-        return bound, vertex
+        return Proof(bound, multiplier, (at.point, vertex)), vertex
 
     def settle(self):
         """Multipliers of constraints that the best point meets with room to spare become 0, if that proves as much."""
@@ -96,22 +126,31 @@ class Search:
         if not self.done or not (spare & (self.multiplier > 0)).any():
             return
         clean = np.where(spare, 0.0, self.multiplier)
-        at = self.objective.measure(self.best.point, clean)
-        vertex = self.oracle.lmo(at.slope)
-        bound = at.loss + clean @ at.constraint - at.slope @ (at.point - vertex)
-        if self.best.loss - bound <= self.precision:
-            self.lower, self.multiplier, self.proof = bound, clean, (at.point, vertex)
+        proof, _ = self.bound(self.objective.measure(self.best.point, clean), clean)
+        if self.best.loss + _saved(self.best, proof) - proof.lower <= self.precision:
+            self.proof = proof
 
-    def consider(self, at: Evaluation):
-        """Whether this point is the best so far."""
+    def consider(self, at: Evaluation, proof: Proof | None = None):
+        """Whether this point is the best so far, and what proves most about the best point.
+
+        A proof by large multipliers says little about a point that exceeds the constraints a little, which may be
+        below its bound. So points and proofs are compared in pairs.
+        """
+        proof = self.proof if proof is None else proof
         violation = np.max(at.constraint / self.constraint_scale, initial=0.0)
         if max(violation, self.best_violation) <= self.tol:
-            better = self._score(at) < self._score(self.best)
+            pairs = [(one, by) for one in (self.best, at) for by in (self.proof, proof)]
+            best, self.proof = min(pairs, key=lambda pair: _open(*pair))
+            if best is at:
+                self.best, self.best_violation = at, violation
         else:
-            better = violation < self.best_violation
-        if better:
-            self.best, self.best_violation = at, violation
-        met = self.best_violation <= self.tol and self._charge(self.best) <= self.precision
+            if violation < self.best_violation:
+                self.best, self.best_violation = at, violation
+            if self.best_violation <= self.tol:
+                self.proof = min(self.proof, proof, key=lambda by: _open(self.best, by))
+            else:
+                self.proof = max(self.proof, proof, key=lambda by: by.lower)
+        met = self.best_violation <= self.tol and self.saved <= self.precision
         self.done = met and self.gap <= self.precision
 
     def mix(self, at: Evaluation, multiplier):
@@ -144,20 +183,32 @@ class Search:
         slopes = multiplier @ np.abs(self.objective.whole_jacobian(point))
         return 2 * rounding(self.objective, self.oracle, (point,), multiplier @ np.abs(constraint), slopes)
 
+    @contextlib.contextmanager
+    def patience(self, rounds: int):
+        """Within, a method ends after so many rounds that bring the certificate no nearer to closed."""
+        self._allow(rounds)
+        with contextlib.suppress(_Standstill):
+            yield
+        self._allow(_MOST_ROUNDS)
+
+    def _allow(self, idle):
+        self._idle, self._most_idle, self._missing = 0, idle, (np.inf, np.inf)
+
     def check(self):
-        """Raise `OutOfTime` if it is."""
+        """A round is over. Raise `Stopped` if it was the last one that time or the bound on rounds allow."""
         self.clock.check(self._told)
-
-    def raise_lower(self, bound, multiplier, *points):
-        if bound > self.lower:
-            self.lower, self.multiplier, self.proof = bound, multiplier, points
-
-    def _charge(self, at: Evaluation):
-        """What breaking the constraints saves, at the current multiplier."""
-        return max(self.multiplier @ at.constraint, 0.0)
-
-    def _score(self, at: Evaluation):
-        return at.loss + 2 * self._charge(at)
+        self.rounds += 1
+        if self.rounds >= _MOST_ROUNDS:
+            raise Stopped(f"it has had {self.rounds:,} rounds")
+        excess = max(self.best_violation - self.tol, 0.0)
+        missing = (excess, np.inf) if excess > 0 else (0.0, _open(self.best, self.proof))
+        which = 0 if excess > 0 else 1  # while constraints are broken, only that counts
+        if missing[which] < _NARROWER * self._missing[which]:
+            self._idle, self._missing = 0, missing
+        else:
+            self._idle += 1
+        if self._idle >= self._most_idle:
+            raise _Standstill
 
     def _told(self):
         total = 1 / self.objective.unit
@@ -165,22 +216,11 @@ class Search:
         return f"value {total * self.best.loss:.6g}, gap {total * self.gap:.2g}{broken}"
 
 
-class Patience:
-    """Counts a method's steps that bring the certificate no nearer to closed."""
+def _saved(at: Evaluation, proof: Proof) -> float:
+    """What a point saves by exceeding the constraints, at the multipliers of a proof."""
+    return float(proof.multiplier @ np.maximum(at.constraint, 0.0))
 
-    def __init__(self, search: Search, most: int, share: float = 0.99):
-        self.search, self.most, self.share = search, most, share
-        self.gap, self.violation, self.steps = np.inf, np.inf, 0
 
-    @property
-    def is_over(self) -> bool:
-        return self.steps >= self.most
-
-    def ask(self):
-        """After a step: a narrower gap, or constraints that are broken by less while they are broken."""
-        gap, violation = self.search.gap, max(self.search.best_violation - self.search.tol, 0.0)
-        is_better = violation < self.share * self.violation if violation > 0 else gap < self.share * self.gap
-        if is_better:
-            self.gap, self.violation, self.steps = gap, violation, 0
-        else:
-            self.steps += 1
+def _open(at: Evaluation, proof: Proof) -> float:
+    """What is open of the certificate, where violation is charged as in the score: at twice the multiplier."""
+    return at.loss + 2 * _saved(at, proof) - proof.lower

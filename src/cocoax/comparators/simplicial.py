@@ -12,7 +12,7 @@ import numpy as np
 from ..domains.base import AbstractDomain
 from ..domains.composed.product import Product
 from .charges import Charges
-from .search import Patience, Search
+from .search import Search
 
 _MOST_COLUMNS = 2000
 _UNUSED = 10  # rounds after which a vertex of weight 0 is forgotten
@@ -33,10 +33,14 @@ class Simplicial:
         self.weights, self.idle = np.ones(len(sizes)), np.zeros(len(sizes), int)
 
     def solve(self):
+        with self.search.patience(_STUCK):
+            self._solve()
+
+    def _solve(self):
         search = self.search
         self.charges = Charges(search, self._first_curvature())
-        at, patience = self.charges.measure(search.first.point), Patience(search, _STUCK)
-        while not search.done and not patience.is_over and len(self.weights) < _MOST_COLUMNS:
+        at = self.charges.measure(search.first.point)
+        while not search.done and len(self.weights) < _MOST_COLUMNS:
             vertex, is_changed = self.charges.judge(at)
             if search.done:
                 return
@@ -45,7 +49,6 @@ class Simplicial:
             quadratic = self._quadratic(at)
             linear = self.columns @ at.slope - quadratic @ self.weights
             at = self._search_line(at, on_simplices(quadratic, linear, self.weights, self.group))
-            patience.ask()
             self._forget()
 
     def _first_curvature(self):

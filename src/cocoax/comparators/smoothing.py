@@ -58,11 +58,11 @@ class Smoothing(Accelerated):
         smooth = Compiled(self.smoothed).measure(point, multiplier)
         smooth = smooth._replace(loss=smooth.loss - self.rounding)
         at = search.objective.measure(point, multiplier)
-        bound, _ = search.bound(smooth, multiplier)
-        search.consider(at)
+        proof, _ = search.bound(smooth, multiplier)
+        search.consider(at, proof)
         search.mix(at, multiplier)
         search.check()
-        if smooth.loss + multiplier @ smooth.constraint - bound <= at.loss - smooth.loss:
+        if smooth.loss + multiplier @ smooth.constraint - proof.lower <= at.loss - smooth.loss:
             self.width *= _FINER
             self.smoothed, self.model = (
                 jax.tree.map(

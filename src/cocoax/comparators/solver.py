@@ -13,14 +13,12 @@ import numpy as np
 
 from .proximal_step import Pieces, ProximalStep
 from .quadratic import Unsolved
-from .search import Evaluation, Infeasible, Search
+from .search import Evaluation, Infeasible, Proof, Search
 
 _SMOOTH_STEPS = 2000
-_STANDSTILL = 200  # smooth steps that do not narrow the gap: they are too small for the accuracy of steps
-_CLOSE = 100  # times the precision: a gap that no other method would close either
 _BUNDLE_STEPS = 1000
+_STUCK = 1000  # rounds that do not narrow the gap: steps are too small for their accuracy
 _MOST_CUTS = 120
-_MOST_CALLS = 50_000  # of the LMO
 _SUFFICIENT = 0.1
 _STEEPEST = 1e30  # curvature beyond which a step changes nothing but by rounding
 
@@ -39,12 +37,12 @@ class Solver:
         self.penalty = 0.0
 
     def solve(self):
-        finished = False
-        with contextlib.suppress(Unsolved):  # a step that no solver finds: the certificate stays as open as it is
-            finished = self._smooth()
-        with contextlib.suppress(Unsolved):
-            if not finished:
-                self._bundle()
+        for phase in (self._smooth, self._bundle):
+            # a step that no solver finds: the certificate stays as open as it is
+            with self.search.patience(_STUCK), contextlib.suppress(Unsolved):
+                phase()
+            if self.search.done:
+                return
 
     # Rows: linearised constraints, scaled to unit slopes.
 
@@ -72,7 +70,7 @@ class Solver:
 
     def _step(self, c, L, y, loss, guess=None):
         """A proximal step; where the rows cannot be met, either the proof or a larger penalty."""
-        gap = min(self.search.best.loss - self.search.lower, abs(self.search.latest.loss - self.search.lower))
+        gap = min(self.search.gap, abs(self.search.latest.loss - self.search.lower))
         accuracy = 1e-4 * max(gap, self.search.precision)
         while True:
             self.search.check()
@@ -93,7 +91,6 @@ class Solver:
             self.penalty *= 10.0
 
     def _smooth(self):
-        """Whether the smooth phase should not be followed by the bundle phase."""
         none = Pieces(np.zeros((0, len(self.search.first.point))), np.zeros(0))
         multiplier = np.zeros(len(self.search.multiplier))
         x = y = self.search.first
@@ -109,15 +106,7 @@ class Solver:
         def value(at):  # of the subproblem's loss, F + <lambda_k, G - G_k>
             return at.loss + multiplier @ error(at)
 
-        gap = np.inf
-        for number in range(1, _SMOOTH_STEPS + 1):
-            if number % _STANDSTILL == 0:
-                before, gap = gap, self.search.best.loss - self.search.lower
-                if (
-                    0.9 * before < gap <= _CLOSE * self.search.precision
-                    and self.search.best_violation <= self.search.tol
-                ):
-                    return True
+        for _ in range(_SMOOTH_STEPS):
             phi, slope = value(y), y.slope - multiplier @ jacobian
             while True:
                 step = self._step(slope, L, y.point, none, guess)
@@ -131,11 +120,11 @@ class Solver:
                 L *= 2.0
             guess = step.row_weights
             self.search.judge(new, weights)
-            if self.search.done or self.oracle.calls > _MOST_CALLS:
-                return True
+            if self.search.done:
+                return
             lowest = min(lowest, L)
             if 1e5 * lowest < L:
-                return False
+                return
             gain = value(x) - value(new)
             gain += self.penalty * (self._excess(x.point) - self._excess(new.point))
             if gain < -10 * rounding and momentum > 1.0:
@@ -161,7 +150,6 @@ class Solver:
             y = self.objective.measure(target, multiplier)
             if not (np.isfinite(y.loss) and np.isfinite(y.slope).all()):
                 momentum, y = 1.0, self.objective.measure(x.point, multiplier)
-        return False
 
     def _first_curvature(self, x):
         near = self.objective.measure(
@@ -193,16 +181,12 @@ class Solver:
             aggregate = step.loss_weights @ slopes + step.row_weights @ rows.slopes
             vertex = self.oracle.lmo(aggregate)
             weights = self._per_constraint(step.row_weights)
-            self.search.raise_lower(
-                step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex),
-                weights,
-                step.point,
-                vertex,
-            )
+            lower = step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex)
+            self.search.consider(self.search.best, Proof(lower, weights, (step.point, vertex)))
             new = self.objective.measure(step.point, zeros)
             self.search.judge(new, zeros)
             self.search.mix(new, zeros)
-            if self.search.done or self.oracle.calls > _MOST_CALLS:
+            if self.search.done:
                 return
             merit = centre.loss + self.penalty * np.max(centre.constraint, initial=0.0)
             expected = merit - model.max() - self.penalty * step.excess
