@@ -529,6 +529,12 @@ def test_slope_is_uncertain_where_resamples_are_negative():
     assert row["slope"] == pytest.approx(1.0) and row["low"] == -np.inf and row["high"] == np.inf
 
 
+def test_what_was_not_spent_makes_up_for_no_violation():
+    table = made({"a": lambda T, seed: T if seed % 2 else -(T**0.5)})
+    row = statistics.slopes(table, figures=["violation"]).row(0, named=True)
+    assert row["slope"] == pytest.approx(1.0, rel=1e-12)
+
+
 def test_one_seed_has_no_interval():
     table = made({"a": lambda T, seed: T, "b": lambda T, seed: T}, seeds=[5])
     assert statistics.summary(table)["regret_half"].is_nan().all()

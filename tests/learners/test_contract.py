@@ -361,7 +361,7 @@ def test_learners_are_checked_on_vectors_matrices_and_trees_by_default():
 
 class Outside(learners.Stay):
     def decision(self, state):
-        return 2 * state.point
+        return 1.001 * state.point
 
 
 class Deaf(learners.Stay):

@@ -88,6 +88,14 @@ def test_the_projection_of_an_ill_conditioned_target_is_not_the_optimum():
     assert best.x[0] < 1e-6 and slope[0] > slope[1]
 
 
+def test_half_of_what_the_optimum_saves_is_too_dear():
+    """The budget of an ill-conditioned target is half-way between 1/4 and what the optimum uses."""
+    free, bound = (problems.ill_conditioned(KEY, noise=0.0, constrained=wanted) for wanted in (False, True))
+    x = free.comparator(free.rounds(5, KEY), tol=1e-9).x
+    sampler = bound.environment.sample
+    assert float(sampler.budget) == pytest.approx((float(sampler.use @ x) + 0.25) / 2, abs=1e-4)
+
+
 def test_features_have_the_correlation_that_was_asked():
     features = problems.least_squares(KEY, n=4, correlation=0.9).rounds(20_000, KEY)["features"]
     np.testing.assert_allclose(np.corrcoef(features, rowvar=False) - np.eye(4) * 0.1, 0.9, atol=0.01)

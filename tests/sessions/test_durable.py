@@ -129,6 +129,16 @@ def test_damage_is_noticed(request, state, file, flips):
     assert opened > 0
 
 
+@pytest.mark.parametrize("at", [0, 8])
+def test_a_damaged_count_of_acknowledged_rounds_is_told(tmp_path, killed, at):
+    path = tools.copied(killed, tmp_path / "copy")
+    count = path.with_name("session-acknowledged")
+    count.write_bytes(_flipped(count.read_bytes(), at, 1))
+    with tools.told() as sentences, tools.session(path) as it:
+        assert it.rounds == SHORT
+    assert "session-acknowledged is damaged: it is not known whether rounds are missing" in str(sentences)
+
+
 def test_a_header_that_forbids_writing_is_refused_when_opening(tmp_path, closed):
     """It opened, and its first round was refused as if the disk were full."""
     path = tools.copied(closed, tmp_path / "copy")
