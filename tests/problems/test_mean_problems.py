@@ -92,7 +92,7 @@ def test_half_of_what_the_optimum_saves_is_too_dear():
     """The budget of an ill-conditioned target is half-way between 1/4 and what the optimum uses."""
     free, bound = (problems.ill_conditioned(KEY, noise=0.0, constrained=wanted) for wanted in (False, True))
     x = free.comparator(free.rounds(5, KEY), tol=1e-9).x
-    sampler = bound.environment.sample
+    sampler = bound.environment.sample  # pyright: ignore[reportAttributeAccessIssue]
     assert float(sampler.budget) == pytest.approx((float(sampler.use @ x) + 0.25) / 2, abs=1e-4)
 
 

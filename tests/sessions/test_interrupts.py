@@ -8,6 +8,8 @@ import session_tools as tools
 from line_tools import at_lines, interrupt, number_of_lines
 
 import cocoax as cx
+from cocoax.sessions.storage.events import Event
+from cocoax.sessions.storage.journal import Journal
 
 
 def _check(it, path, before):
@@ -125,3 +127,13 @@ def test_a_signal_handler_that_uses_the_session_gets_one_sentence(it, path, use,
         else:
             it = _check(it, path, before)
     it.close()
+
+
+def test_events_that_are_stored_are_not_taken_back(tmp_path):
+    """What is said of fewer events, or of more, is refused."""
+    event = Event("observed", None, b"", None, b"")
+    with contextlib.closing(Journal(tmp_path / "journal")) as journal:
+        journal.create({}, {}, b"")
+        journal.append([event, event])
+        assert not journal.settle(1) and not journal.settle(3)
+        assert journal.settle(2) and journal.last == 2
