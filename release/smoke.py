@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-EXTRAS = ["matplotlib", "highspy", "networkx", "optax", "distributed", "polars", "plotly", "typer", "fastapi", "pandas"]
+EXTRAS = ["matplotlib", "highspy", "networkx", "optax", "distributed", "polars", "typer", "fastapi", "pandas"]
 PACKAGES = ["", ".baselines", ".domains", ".dual", ".learners", ".primal", ".problems", ".testing", ".theory"]
 
 

@@ -25,11 +25,6 @@ class RobustController:
     def overspent(self):
         return np.array([one.overspent() for one in self.each])
 
-    def restate(self, factor):
-        for one in self.each:
-            one.integral *= factor
-            one.largest *= factor
-
 
 class _One:
     def __init__(self, gain, proportional, smoothing, keep):

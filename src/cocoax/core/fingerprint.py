@@ -20,7 +20,7 @@ from . import traces
 
 _PACKAGE = Path(__file__).parent.parent
 _TOLD = rb'^[ \t]*[rR]?"""(?:\\.|[^\\])*?"""[ \t]*$|[ \t]*#[^\n]*'  # docstrings and comments
-_TEXTS = rb'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''  # in which a # is none
+_TEXTS = rb'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''  # in which a # is none
 _TOLD_OR_TEXT = re.compile(_TOLD + rb"|(?P<text>" + _TEXTS + rb")", re.M | re.S)
 
 

@@ -5,12 +5,12 @@ from importlib import resources
 
 from .. import baselines, dual, learners, primal
 from ..core.facts import offered
-from ..errors import LearnerError
+from ..errors import LabError
 
 
 def entries() -> dict[str, str]:
     """The entries of `references.bib` by their keys."""
-    text = resources.files(learners).joinpath("references.bib").read_text("utf-8")
+    text = resources.files("cocoax.lab").joinpath("references.bib").read_text("utf-8")
     return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{([^,]+),$.*?^\}$", text, re.MULTILINE | re.DOTALL)}
 
 
@@ -20,7 +20,7 @@ _ENTRIES = entries()
 def _bibtex(name, part) -> str:
     missing = [key for key in part.facts.cites if key not in _ENTRIES]
     if missing:
-        raise LearnerError(f"{name} cites {missing[0]!r}, which learners/references.bib does not have; add it there")
+        raise LabError(f"{name} cites {missing[0]!r}, which lab/references.bib does not have; add it there")
     return "\n\n".join(_ENTRIES[key] for key in part.facts.cites)
 
 

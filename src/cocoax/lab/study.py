@@ -15,7 +15,6 @@ from ..core.compilation_cache import use_compilation_cache
 from ..core.fingerprint import library, of_parts
 from ..errors import CocoaxError, LabError
 from ..learners.base import AbstractLearner
-from . import describe
 from .arguments import by_name, of_problem, whole_numbers
 from .keys import Recognised
 from .results import rows
@@ -24,6 +23,7 @@ from .run.engine import run
 from .run.pools import pool_of
 from .run.tasks import Planned
 from .sources import as_source
+from .summary import summary
 
 
 class Study:
@@ -180,13 +180,13 @@ class Study:
 
     def __repr__(self):
         try:
-            return str(describe.summary(self))
+            return str(summary(self))
         except CocoaxError:  # a store that is damaged: run() says so
             return super().__repr__()
 
     def _repr_html_(self):
         with contextlib.suppress(CocoaxError):
-            return describe.summary(self).html()
+            return summary(self).html()
 
     def _stored(self):
         plan = pl.DataFrame(self.plan, schema=Planned._fields, orient="row")

@@ -28,7 +28,7 @@ _PLACES = {
 }
 _SHAPES = {"broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "reshape", "squeeze", "transpose"}
 _ENTIRE = _ARITHMETIC | _SMOOTH | _SUMS | _TESTS | _PLACES | _SHAPES
-_CALLS = {"jit", "pjit", "closed_call"}  # those with a derivative of their own may have any
+_OWN_DERIVATIVE = "custom_jvp_call"  # which may be anything
 
 
 def may_have_poles(problem: Problem, x: Point, round: Round) -> bool:
@@ -47,7 +47,7 @@ def _is_entire(program: Any) -> bool:
     found = []
 
     def rule(equation, inputs):
-        inner = traces.called(equation) if equation.primitive.name in _CALLS else None
+        inner = None if equation.primitive.name == _OWN_DERIVATIVE else traces.called(equation)
         if inner is not None:
             return traces.interpret(inner, inputs, rule, lift)
         found.append(_is_entire_equation(equation))

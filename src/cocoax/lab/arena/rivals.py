@@ -1,4 +1,4 @@
-"""The tuned rivals in the arena: methods whose steps `benchmarks.tune_arena` chose on other seeds.
+"""The tuned rivals in the arena: methods whose steps `benchmarks.tune` chose on other seeds.
 
 Their parameters have units of the problem, which is why they need tuning. At another horizon than that of the tuning,
 steps change as the theorems say.
