@@ -14,7 +14,7 @@ import jax
 
 import cocoax as cx
 from benchmarks.auto_released import PLACES, drawn
-from cocoax.core.compiling import options
+from cocoax.core.compiling import SHORT, options
 
 LEARNERS = {"version 1": cx.learners.TrackedPI(), "Auto": cx.learners.Auto()}
 
@@ -27,7 +27,7 @@ def compiled(problem, learner, rounds):
         return cx.play(problem, learner, rounds, key=jax.random.key(1), state=state).loss.sum()
 
     lowered, begin = jax.jit(play).lower(begun, rounds), time.process_time()
-    game = lowered.compile(compiler_options=options(size=problem.domain.dimension))
+    game = lowered.compile(compiler_options=options(short_sums=problem.domain.dimension <= SHORT))
     return game, begun, time.process_time() - begin
 
 

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 import cocoax as cx
-from cocoax.core.compiling import options
+from cocoax.core.compiling import SHORT, options
 
 SIZES = {50: 320, 300: 32}  # of the matrices, and how many rounds
 WAYS = {"no certificate": False, "its sums": True, "a check every 32 rounds": 32}
@@ -28,7 +28,11 @@ def game_of(problem, rounds, certify):
         game = cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(2), certify=certify)
         return game.loss, game.minorants, game.certified  # what is not asked for, XLA leaves out
 
-    return jax.jit(play).lower(problem, rounds).compile(compiler_options=options(size=problem.domain.dimension))
+    return (
+        jax.jit(play)
+        .lower(problem, rounds)
+        .compile(compiler_options=options(short_sums=problem.domain.dimension <= SHORT))
+    )
 
 
 def main():

@@ -32,7 +32,7 @@ def lap():
     return spent
 import cocoax as cx
 import jax
-from cocoax.core.compiling import options
+from cocoax.core.compiling import SHORT, options
 spent = {"import": lap()}
 instance = cx.problems.matrix_completion(jax.random.key(0))
 rounds = jax.block_until_ready(instance.rounds(100, jax.random.key(1)))
@@ -42,7 +42,7 @@ traced = jax.jit(play).trace(instance.problem, rounds, jax.random.key(2))
 spent["trace"] = lap()
 lowered = traced.lower()
 spent["lower"] = lap()
-compiled = lowered.compile(compiler_options=options(size=instance.problem.domain.dimension))
+compiled = lowered.compile(compiler_options=options(short_sums=instance.problem.domain.dimension <= SHORT))
 spent["compile"] = lap()
 jax.block_until_ready(compiled(instance.problem, rounds, jax.random.key(2)))
 spent["play"] = lap()

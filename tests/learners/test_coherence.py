@@ -15,7 +15,7 @@ def shares(gradients, sampled=True):
 
     def step(coherence, gradient):
         length = jnp.linalg.norm(gradient)
-        coherence = coherence.observe(DOMAIN, gradient[None], length[None], jnp.asarray(sampled))
+        coherence = coherence.observe(DOMAIN, gradient[None], jnp.ones(1), length[None], jnp.asarray(sampled))
         return coherence, coherence.share[0]
 
     return np.asarray(jax.lax.scan(step, Coherence.begin(1, DOMAIN.start()), jnp.asarray(gradients))[1])

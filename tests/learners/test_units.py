@@ -53,7 +53,7 @@ def test_moves_of_matrices_that_count(moves, rounds, overspent, growth, keep, co
     spent, keep = jnp.array([0, overspent], float), jnp.asarray(keep, float)
 
     def moved(always):
-        return units.moved(old, new, gradients, spent, keep, always=always)
+        return units.moved(old, new, gradients, jnp.ones(2), spent, keep, always=always)
 
     seldom, always = moved(False), moved(True)
     assert always.moves == moves + 1

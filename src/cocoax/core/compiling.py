@@ -18,8 +18,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
     },
     "gpu": {"xla_gpu_enable_while_loop_double_buffering": True},  # two rounds at once: nothing is copied between them
+    # A search for the fastest kernels takes longer than it saves in a game that is short.
+    "gpu, once": {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"},
 }
-_SHORT = 4095  # numbers: in float32, one loop then errs by 1.2 half units in the last place, a tree by 0.7 (30 seeds)
+SHORT = 4095  # numbers: in float32, one loop then errs by 1.2 half units in the last place, a tree by 0.7 (30 seeds)
 
 
 def quick_jit(
@@ -29,7 +31,7 @@ def quick_jit(
     GPUs it compiles a fifth slower, to programs whose loops run faster.
 
     With `once`, for what a game needs once, it compiles in half of that time again, to programs that may run slower.
-    `size(*given)` is how many numbers a decision has: if they are few, each sum becomes one loop. Under another
+    `size(*inputs)` is how many numbers a decision has: if they are few, each sum becomes one loop. Under another
     transformation it is `jax.jit` itself: options belong to the outermost program.
 
     >>> quick_jit(lambda x, power: x**power, static_argnums=1)(3.0, 2).item()
@@ -38,23 +40,23 @@ def quick_jit(
     plain = jax.jit(function, **arguments)
 
     @functools.cache
-    def program(count):
-        return jax.jit(function, compiler_options=options(once=once, size=count), **arguments)
+    def program(few):
+        return jax.jit(function, compiler_options=options(once=once, short_sums=few), **arguments)
 
     @functools.wraps(function)
-    def call(*given):
-        if tree.is_traced(given) or _is_under_jit():
-            return plain(*given)
-        return program(None if size is None else size(*given))(*given)
+    def call(*inputs):
+        if tree.is_traced(inputs) or _is_under_jit():
+            return plain(*inputs)
+        return program(size is not None and size(*inputs) <= SHORT)(*inputs)
 
     return call
 
 
-def options(*, once: bool = False, size: int | None = None) -> dict[str, Any]:
+def options(*, once: bool = False, short_sums: bool = False) -> dict[str, Any]:
     """What `quick_jit` asks of XLA: nothing on devices but CPUs and GPUs, and nothing that this XLA does not know."""
     device = jax.default_backend()
     of_once = _known(f"{device}, once") if once else {}
-    of_sums = _known(f"{device}, short sums") if size is not None and size <= _SHORT else {}
+    of_sums = _known(f"{device}, short sums") if short_sums else {}
     return _known(device) | of_once | of_sums
 
 

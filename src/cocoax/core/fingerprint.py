@@ -20,7 +20,8 @@ from . import traces
 
 _PACKAGE = Path(__file__).parent.parent
 _TOLD = rb'^[ \t]*[rR]?"""(?:\\.|[^\\])*?"""[ \t]*$|[ \t]*#[^\n]*'  # docstrings and comments
-_TEXTS = rb'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''  # in which a # is none
+# Texts, in which a # begins no comment.
+_TEXTS = rb'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _TOLD_OR_TEXT = re.compile(_TOLD + rb"|(?P<text>" + _TEXTS + rb")", re.M | re.S)
 
 

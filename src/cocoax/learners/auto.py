@@ -1,6 +1,5 @@
 """`Auto`, the learner for those who know no constants: version 2 of TrackedPI."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -13,7 +12,7 @@ from ..core.facts import Facts
 from ..core.parameters import discount, rounds_remembered
 from ..core.tree import ratio
 from ..domains import ProbabilitySimplex
-from ..domains.base import AbstractDomain, Point
+from ..domains.base import Point
 from ..dual.base import Weights
 from ..dual.robust_pi import RobustControl, RobustPI
 from ..errors import LearnerError
@@ -175,20 +174,23 @@ class TrackedPI2(AbstractLearner):
         if poles:
             usual = ratio(jnp.abs(jnp.append(loss, values)), jnp.asarray(domain.diameter(2), loss.dtype))
             gradients = _without_infinities(gradients, caps, usual)
-        of_loss, of_constraints, lengths, caps = _clipped(domain, gradients, caps)
+        gradients = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
+        factors, lengths, caps = _clipped(gradients, caps)
 
         # how much the loss and each constraint weigh
         on_box = isinstance(state.step, DistanceBoundState)
         far, overspent = state.step.far if on_box else None, self.dual.overspent(state.control)
-        unit, size, units = state.units.observe(domain, of_loss, of_constraints, lengths, far, overspent, keep)
+        unit, size, units = state.units.observe(domain, gradients, factors, lengths, far, overspent, keep)
         multiplier, control = self.dual.control(state.control.restated(size), values, unit)
         coherence = state.coherence
         if coherence is not None:  # weigh less where gradients do not agree, but all where it is surely overspent
-            coherence = coherence.observe(domain, of_constraints, lengths, state.units.sampled(keep))
+            sampled = state.units.sampled(keep)
+            coherence = coherence.observe(domain, gradients[1], factors[1:], lengths[1:], sampled)
             multiplier = multiplier * jnp.maximum(coherence.share, jnp.clip(overspent - 1, 0, 1))
         strength = 1 + ratio(multiplier, unit).sum()
         weights = Weights(1 / strength, multiplier / strength)
-        direction = tree.add(tree.scale(weights.loss, of_loss), tree.combine(weights.constraint, of_constraints))
+        parts = weights.loss * factors[0], weights.constraint * factors[1:]
+        direction = tree.add(tree.scale(parts[0], gradients[0]), tree.combine(parts[1], gradients[1]))
         boost = 1 + self.dual.urgency(control).max(initial=0) * (jnp.minimum(strength, _MOST_BOOST) - 1)
 
         # the target moves, and x after it; where the loss has just got its first gradient, costs have another unit
@@ -203,13 +205,14 @@ class TrackedPI2(AbstractLearner):
             step = jax.tree.map(jnp.multiply, eta, direction)
             gain = tree.dot(direction, step)
             rate = ratio(gain, square)
-            curvature = ratio(ratio(_curved(step, hessian), gain), rate)
+            curvature = ratio(ratio(_curvature(tree.dot(step, hessian(step))), gain), rate)
             overshoot = overshoot.observe_on_box(curvature, square > 0, units.rounds)
             update = tree.scale(-boost * overshoot.factor(boost * rate), step)
         else:
             length, usual = jnp.sqrt(square), weights.loss * caps[0] + (weights.constraint * caps[1:]).sum()
             scale = ratio(jnp.ones_like(usual), usual)  # one over the length would be another pass over the direction
-            curvature = ratio(_curved(tree.scale(scale, direction), hessian), (scale * length) ** 2)
+            along = scale * tree.dot(direction, hessian(tree.scale(scale, direction)))
+            curvature = ratio(_curvature(along), (scale * length) ** 2)
             ahead = ratio(length, curvature)
             rate, back, distances = self.step_rule.advance(domain, distances, direction, moved, ahead)
             overshoot = overshoot.observe(curvature, keep, units.rounds)
@@ -220,9 +223,8 @@ class TrackedPI2(AbstractLearner):
         if self.lmos > 1:
             around = domain, tree.zeros_like(update), slack, start
             followed = jax.lax.fori_loop(0, self.lmos - 1, lambda _, followed: followed.follow(*around), followed)
-        units = units.moved(
-            tracker.point, followed.point, of_constraints, self.dual.overspent(control), keep, averaged is not None
-        )
+        overspent, always = self.dual.overspent(control), averaged is not None
+        units = units.moved(tracker.point, followed.point, gradients[1], factors[1:], overspent, keep, always)
 
         # what is played: x, mixed with its mean, with entropy and with the start
         costs, point, aim = tree.scale(boost, direction), tracker.point, followed.point
@@ -264,20 +266,19 @@ class TrackedPI2(AbstractLearner):
         return state, outcome(loss, values, weights, calls)
 
 
-def _clipped(domain: AbstractDomain, gradients: tuple[Point, Point], caps: Float[Array, " k"]):
-    """(the gradients of f and of all g freed of what does not matter and no longer than the longest before, how long
-    those of g are, how long the next ones may be: at most twice as long)."""
-    of_loss, of_constraints = domain.tangent(gradients[0]), jax.vmap(domain.tangent)(gradients[1])
-    lengths = jnp.append(tree.norm(of_loss), jax.vmap(tree.norm)(of_constraints))
+def _clipped(gradients: tuple[Point, Point], caps: Float[Array, " k"]):
+    """(factors that make no gradient longer than the longest before, the lengths that they leave, how long the next
+    ones may be: at most twice as long). Clipped gradients are not stored: on matrices, that takes a pass over memory.
+    """
+    lengths = jnp.append(tree.norm(gradients[0]), jax.vmap(tree.norm)(gradients[1]))
     most = jnp.where(caps > 0, caps, lengths)
     factors = jnp.where(lengths > most, ratio(most, lengths), 1)
-    of_loss, of_constraints = tree.scale(factors[0], of_loss), jax.vmap(tree.scale)(factors[1:], of_constraints)
-    return of_loss, of_constraints, factors[1:] * lengths[1:], jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
+    return factors, factors * lengths, jnp.maximum(caps, jnp.minimum(lengths, 2 * most))
 
 
-def _curved(step: Point, hessian: Callable) -> Float[Array, ""]:
-    """<d, H d>; 0 where it is not finite."""
-    return jnp.maximum(tree.finite(tree.dot(step, hessian(step))), 0)
+def _curvature(along):
+    """<d, H d> as computed, without what is not finite, or less than 0 by rounding."""
+    return jnp.maximum(tree.finite(along), 0)
 
 
 def _entropic(domain, start):

@@ -31,15 +31,15 @@ class Coherence(eqx.Module):
         zeros = jnp.zeros(constraints, tree.dtype(start))
         return cls(jax.vmap(lambda _: tree.zeros_like(start))(zeros), zeros, zeros, zeros + 1)
 
-    def observe(self, domain: AbstractDomain, gradients: Point, lengths, sampled) -> "Coherence":
-        """With one more gradient of each constraint, of these lengths, in rounds that are `sampled`."""
+    def observe(self, domain: AbstractDomain, gradients: Point, factors, lengths, sampled) -> "Coherence":
+        """With one more gradient of each constraint, clipped to these lengths, in rounds that are `sampled`."""
 
-        def with_one(total, gradient):
-            total = domain.truncate(tree.add(total, gradient))
+        def with_one(total, gradient, factor):
+            total = domain.truncate(tree.add(total, tree.scale(factor, gradient)))
             return total, tree.dot(total, total)
 
         def more() -> Coherence:
-            sums, of_sums = jax.vmap(with_one)(self.sums, gradients)
+            sums, of_sums = jax.vmap(with_one)(self.sums, gradients, factors)
             squares = self.squares + lengths**2
             count = self.count + (lengths > 0).astype(lengths.dtype)
             agreeing = jnp.clip(ratio(of_sums, squares) / jnp.clip(count, 1, _TIMES), 1 / _TIMES, 1)

@@ -51,21 +51,23 @@ class Units(eqx.Module):
             sizes = jax.tree.map(lambda leaf: jnp.zeros((zeros.size, *leaf.shape), leaf.dtype), start)
         return cls(tree.zeros_like(start), jnp.zeros((), bool), sizes, zero, zeros, zero, zero, zeros, zeros)
 
-    def observe(self, domain: AbstractDomain, of_loss: Point, of_constraints: Point, lengths, far, overspent, keep):
+    def observe(self, domain: AbstractDomain, gradients: tuple[Point, Point], factors, lengths, far, overspent, keep):
         """(the units, how large the loss's first gradient is in its round, and 1 in all others, the new state).
 
-        `lengths` are those of the constraints' gradients; `far` is for boxes.
+        `factors` clip the gradients of f and of all g to these `lengths`; `far` is for boxes.
         """
         rounds = keep * self.rounds + 1
         if self.ages.size == 0:  # nothing to compare the loss with
             return self.ages, jnp.ones_like(rounds), eqx.tree_at(lambda units: units.rounds, self, rounds)
+        of_loss, lengths = tree.scale(factors[0], gradients[0]), lengths[1:]
         loss_gradients = domain.truncate(tree.add(tree.scale(keep, self.loss_gradients), of_loss))
         length = tree.norm(loss_gradients)
         if far is None:
             sizes = keep * self.sizes + lengths
             above, below, asleep = length, sizes, jnp.ones_like(length)
         else:
-            sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), self.sizes, of_constraints)
+            clipped = jax.vmap(tree.scale)(factors[1:], gradients[1])
+            sizes = jax.tree.map(lambda old, new: keep * old + jnp.abs(new), self.sizes, clipped)
             above, asleep = _weighed_norm(far, loss_gradients), tree.norm(far)
             below = jax.vmap(lambda each: _weighed_norm(far, each))(sizes)
         ages = keep * self.ages + ((lengths > 0) | (self.ages > 0)).astype(rounds.dtype)
@@ -83,7 +85,7 @@ class Units(eqx.Module):
         state = Units(loss_gradients, awake, sizes, rounds, ages, moves, along_loss, along_each, growth)
         return unit, jnp.where(wakes, ratio(above / rounds, asleep), 1), state
 
-    def moved(self, old: Point, new: Point, of_constraints: Point, overspent, keep, always: bool) -> "Units":
+    def moved(self, old: Point, new: Point, gradients: Point, factors, overspent, keep, always: bool) -> "Units":
         """After a move of the decision: the slopes along it join their means, `always` or where they may matter."""
         if self.ages.size == 0:
             return self
@@ -91,7 +93,7 @@ class Units(eqx.Module):
         def with_slopes():
             move = tree.sub(new, old)
             square, of_loss = tree.dot(move, move), tree.dot(move, self.loss_gradients) / self.rounds
-            of_each = jax.vmap(lambda gradient: tree.dot(gradient, move))(of_constraints)
+            of_each = factors * jax.vmap(lambda gradient: tree.dot(gradient, move))(gradients)
             has_moved = (square > 0).astype(square.dtype)
             recent = jnp.where(square > 0, 1 - 1 / (self.moves + 2), 1)
             slope = jnp.where(self.awake, ratio(of_loss**2, square), has_moved)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import tree
+from ...core.compiling import options
 from ...games import loop
 from ...games.game import Game
 from ...games.movement import as_played
@@ -22,8 +23,7 @@ from .devices import by_device, device_turn, placed, spread
 _MOST_BYTES = 2**32  # of the rounds of one call
 _SHARES = 16  # of an accelerator's memory: several processes use it
 TOGETHER = 5  # horizons in one call on accelerators, which hardly notice
-_SHORT = 1000  # rounds: a search for the fastest kernels would take longer than it saves
-_COMPILED_SOON: dict[str, str | bool] = {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": "False"}
+_SHORT = 1000  # rounds: programs of so few need not be the fastest
 
 
 def capacity_of(horizon: int) -> int:
@@ -128,7 +128,7 @@ def _program(structure, types, capacity, mesh) -> Any:
 
     short = capacity <= _SHORT and jax.default_backend() == "gpu"
     lowered = by_device(play, mesh).lower(*jax.tree.unflatten(structure, types))
-    return lowered.compile(compiler_options=_COMPILED_SOON if short else None)
+    return lowered.compile(compiler_options=options(once=True) if short else None)
 
 
 def _fitted(leaf, capacity):
