@@ -160,10 +160,19 @@ def test_a_constraint_that_no_decision_meets_points_to_its_proof():
         return problem, rounds, cx.play(problem, cx.learners.Auto(), rounds, key=jax.random.key(0))
 
     problem, rounds, game = played(1.5)
-    assert "still growing  cap; cx.hindsight proves it if no decision meets them" in str(game)
+    assert "still growing  cap; if no decision can keep within the limits, cx.hindsight proves it" in str(game)
     with pytest.raises(cx.InfeasibleError):
         cx.hindsight(problem, rounds)
     assert "still growing" not in str(played(0.9)[2])
+
+
+def test_a_violation_that_falls_is_not_still_growing():
+    """More than at half of the game, and less than it was in between."""
+    domain = cx.domains.ProbabilitySimplex(2)
+    problem = cx.Problem(domain, lambda x, r: 0 * x[0], lambda x, r: r["over"], constraints="cap")
+    over = np.repeat([0.05, 1.0, -0.8], [32, 20, 12])
+    game = cx.play(problem, cx.learners.Stay(), {"over": over}, key=jax.random.key(0))
+    assert "still growing" not in str(game)
 
 
 def test_games_without_constraints_print_too():

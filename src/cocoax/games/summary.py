@@ -36,7 +36,7 @@ def summary(game: "Game") -> Summary:
         )
     growing = [name for name, grows in zip(game.names, _still_growing(game)) if grows]
     if growing:
-        rows.append(("still growing", f"{', '.join(growing)}; cx.hindsight proves it if no decision meets them"))
+        rows.append(("still growing", f"{', '.join(growing)}; if no decision can keep within the limits, cx.hindsight proves it"))
     rows += [(name, f"mean {number(np.mean(column, -1))}") for name, column in metric_columns(game.metrics).items()]
     calls = (np.asarray(x).sum(-1) for x in (game.lmo_calls, game.gradient_calls))
     rows.append(("calls", "{} LMOs, {} gradients".format(*map(number, calls))))
@@ -49,7 +49,7 @@ def summary(game: "Game") -> Summary:
 
 
 def _still_growing(game: "Game") -> list[bool]:
-    r"""For each constraint: whether its violation is at least 1.5 times what it was at half of the game.
+    r"""For each constraint: whether its violation is 1.5 times what it was at half of the game, and was never larger.
 
     Linear growth gives 2. Growth like $\sqrt T$, the most that theorems allow, gives 1.41.
     """
@@ -58,7 +58,7 @@ def _still_growing(game: "Game") -> list[bool]:
     if length < _FEW:
         return [False] * violation.shape[-1]
     end, half = violation[..., -1, :], violation[..., (length + 1) // 2 - 1, :]
-    grows = (half > 0) & (end > _NEARLY_LINEAR * half)
+    grows = (half > 0) & (end > _NEARLY_LINEAR * half) & (end >= violation.max(-2))
     return list(map(bool, np.atleast_1d(grows.all(axis=tuple(range(grows.ndim - 1))))))
 
 
