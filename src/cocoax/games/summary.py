@@ -36,7 +36,8 @@ def summary(game: "Game") -> Summary:
         )
     growing = [name for name, grows in zip(game.names, _still_growing(game)) if grows]
     if growing:
-        rows.append(("still growing", f"{', '.join(growing)}; if no decision can keep within the limits, cx.hindsight proves it"))
+        proof = "if no decision can keep within the limits, cx.hindsight proves it"
+        rows.append(("still growing", f"{', '.join(growing)}; {proof}"))
     rows += [(name, f"mean {number(np.mean(column, -1))}") for name, column in metric_columns(game.metrics).items()]
     calls = (np.asarray(x).sum(-1) for x in (game.lmo_calls, game.gradient_calls))
     rows.append(("calls", "{} LMOs, {} gradients".format(*map(number, calls))))
