@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import sparse
 
 import cocoax as cx
 from cocoax.core import fingerprint
@@ -144,6 +145,39 @@ def test_the_processor_that_rounds_the_conductance_of_paths_does_not_matter():
     paths = ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 2)
     rounded = eqx.tree_at(lambda p: p.conductance, paths, paths.conductance * (1 + 1e-15))
     assert of_parts(paths) == of_parts(rounded) != of_parts(ShortestPath([[0, 1], [1, 2], [0, 2]], 0, 1))
+
+
+@pytest.mark.parametrize("container", ["sparse", "of a user"])
+def test_numbers_in_any_container_that_jax_knows_count(container):
+    """Fields of dataclasses are no more than one kind of them."""
+
+    @jax.tree_util.register_pytree_node_class
+    class Own:
+        def __init__(self, number):
+            self.number = number
+
+        def tree_flatten(self):
+            return (self.number,), None
+
+        @classmethod
+        def tree_unflatten(cls, _, leaves):
+            return cls(*leaves)
+
+    make = Own if container == "of a user" else lambda number: sparse.BCOO.fromdense(number * jnp.eye(2))
+    assert of_parts(make(jnp.asarray(1.0))) == of_parts(make(jnp.asarray(1.0))) != of_parts(make(jnp.asarray(2.0)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, yes: jax.scipy.linalg.solve_triangular(jnp.eye(2) + 1, x, lower=np.bool_(yes)),
+        lambda x, yes: jax.lax.integer_pow(x, np.int32(2 + yes)),
+        lambda x, yes: jax.lax.scan(lambda c, x: (c + x, c), 0.0, x, reverse=np.bool_(yes))[1],
+    ],
+)
+def test_parameters_of_equations_that_are_numbers_of_numpy_count(function):
+    first, again, other = (of_program(lambda x, yes=yes: function(x, yes), jnp.ones(2)) for yes in (False, False, True))
+    assert first == again != other
 
 
 def _tokens(source, told=()):

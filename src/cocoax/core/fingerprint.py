@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import AbstractValue, Tracer
+from jax.core import Tracer
 
 from . import traces
 
@@ -85,11 +85,19 @@ def of_parts(*parts: Any) -> Parts:
 
 
 def _inner(part) -> Any:
-    """What determines an object, if that is known: its fields, or what it says of itself where it also has caches."""
+    """What determines an object, if that is known: what it says of itself where it also has caches, its fields, or the
+    leaves of a container that JAX knows."""
     if hasattr(part, "__fingerprint__"):
         return part.__fingerprint__()
-    is_object = dataclasses.is_dataclass(part) and not isinstance(part, type)
-    return [getattr(part, field.name, None) for field in dataclasses.fields(part)] if is_object else None
+    return _fields(part) if _is_record(part) else None if jax.tree_util.all_leaves([part]) else jax.tree.leaves(part)
+
+
+def _is_record(part) -> bool:
+    return dataclasses.is_dataclass(part) and not isinstance(part, type)
+
+
+def _fields(record) -> list:
+    return [getattr(record, field.name, None) for field in dataclasses.fields(record)]
 
 
 def _is_own(part) -> bool:
@@ -129,13 +137,15 @@ def _parameter(value) -> str:
         return str([(key, _parameter(value[key])) for key in sorted(value, key=repr) if key not in _UNTOLD])
     if isinstance(value, list | tuple):
         return str([_parameter(each) for each in value])
-    if isinstance(value, jax.Array | np.ndarray):
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
         return _array(value)
-    return repr(value) if isinstance(value, _PLAIN) else type(value).__name__
+    if _is_record(value):
+        return f"{type(value).__name__} {_parameter(_fields(value))}"
+    text = repr(value)
+    return type(value).__name__ if callable(value) or " at 0x" in text else text
 
 
 _UNTOLD = ("name", "debug_info")
-_PLAIN = None | bool | int | float | str | bytes | enum.Enum | np.dtype | AbstractValue
 
 
 def _array(array) -> str:
