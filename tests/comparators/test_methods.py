@@ -70,6 +70,31 @@ def test_large_sets_that_project(name, kind, monkeypatch):
     assert bool(domain.contains(jnp.asarray(best.x), 1e-9))
 
 
+@pytest.mark.parametrize("kind", ["quadratic", "absolute"])
+def test_a_full_and_ill_conditioned_problem(kind, monkeypatch):
+    """As many rounds as entries: first-order methods need minutes, a cone program a second."""
+    monkeypatch.setattr(methods, "_TRIAL", 0.0)
+    monkeypatch.setattr(methods, "_EXACT", 0.0)
+    monkeypatch.setattr(methods, "_any", None)
+    size = 320
+    rng = np.random.default_rng(0)
+    rows, answers, use = rng.normal(size=(size, size)), rng.normal(size=size), rng.normal(size=(3, size)) / size**0.5
+    limit = np.array([0.0, -0.1, 0.1])
+
+    def loss(x, r):
+        error = jnp.vdot(r["row"], x) - r["answer"]
+        return jnp.abs(error) if kind == "absolute" else 0.5 * error**2
+
+    domain = cx.domains.Box(jnp.full(size, -0.3), jnp.full(size, 0.2))
+    problem = cx.Problem(domain, loss, lambda x, r: use @ x - limit, constraints=3)
+    best = hindsight(problem, {"row": rows, "answer": answers}, tol=1e-5, progress=False)
+    x = cp.Variable(size)
+    total = cp.norm1(rows @ x - answers) if kind == "absolute" else 0.5 * cp.sum_squares(rows @ x - answers)
+    value = solved(total, [x >= -0.3, x <= 0.2, use @ x <= limit])
+    assert best.lower_bound <= value + 1e-7 * value and abs(best.value - value) <= 2e-5 * value
+    assert best.gap <= 1e-5 * best.value
+
+
 @pytest.mark.parametrize("kind", ["linear", "quadratic"])
 def test_a_large_infeasible_instance_is_proven_so(kind):
     domain, _ = SETS["simplex"]

@@ -71,7 +71,9 @@ def _known(domain) -> Cones | None:
 
     n = domain.dimension
     eye: Any = _chosen(np.arange(n), n)
-    ones, zeros = np.ones((1, n)) if n <= _DENSE else sparse.csr_array(np.ones((1, n))), np.zeros(n)
+    ones, none, zeros = np.ones((1, n)), np.zeros((1, n)), np.zeros(n)
+    if n > _DENSE:
+        ones, none = sparse.csr_array(ones), sparse.csr_array(none)
     match domain:
         case Box():
             return Cones(n, 0, _between(eye, np.ravel(domain.lower), np.ravel(domain.upper)))
@@ -84,10 +86,10 @@ def _known(domain) -> Cones | None:
             return Cones(n, 0, [total, Part(-eye, zeros, "positive")])
         case L1Ball():
             sides = [Part(beside(sign * eye, -eye), zeros, "positive") for sign in (1.0, -1.0)]
-            total = beside(0 * ones, ones)
+            total = beside(none, ones)
             return Cones(n, n, [*sides, Part(total, np.array([float(domain.radius)]), "positive")])
         case L2Ball():
-            rows = above(0 * ones, -eye)
+            rows = above(none, -eye)
             return Cones(n, 0, [Part(rows, np.r_[float(domain.radius), zeros], "second")])
         case Birkhoff():
             sums = sparse.kron(sparse.eye_array(domain.n), np.ones((1, domain.n)))

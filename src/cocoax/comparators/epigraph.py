@@ -1,4 +1,4 @@
-r"""Losses with a few kinks as one cone program: smooth $+ \langle c, s\rangle$ subject to $-s\le Ax + b\le s$."""
+r"""Losses with kinks as one cone program: smooth $+ \langle c, p+m\rangle$ where $Ax + b = p - m$ and $p, m\ge0$."""
 
 import numpy as np
 
@@ -9,24 +9,26 @@ from .search import Search
 
 
 class Epigraph(Newton):
-    """Newton's method with the |z| as variables of their own."""
+    """Newton's method with both parts of every |z| as variables of their own."""
 
     def __init__(self, search: Search, cones: Cones, kinks: Kinks):
         from scipy import sparse
 
         self.kinks, (self.A, self.b, self.c) = kinks, kinks.rows()
-        count = len(self.c)
-        none, eye = sparse.csr_array((count, cones.extra)), sparse.eye_array(count)
-        rows = [sparse.hstack([sparse.csr_array(sign * self.A), none, -eye], format="csr") for sign in (1.0, -1.0)]
+        count, before = len(self.c), cones.size + cones.extra
+        none = sparse.csr_array((2 * count, before))
         parts = [
-            part._replace(matrix=sparse.hstack([part.matrix, sparse.csr_array((len(part.side), count))], format="csr"))
+            part._replace(matrix=sparse.hstack([part.matrix, sparse.csr_array((len(part.side), 2 * count))], "csr"))
             for part in cones.parts
         ]
-        parts += [Part(row, side, "positive") for row, side in zip(rows, (-self.b, self.b))]
-        super().__init__(search, Cones(cones.size, cones.extra + count, parts))
+        split = sparse.hstack([-sparse.eye_array(count), sparse.eye_array(count)])
+        extra = sparse.csr_array((count, cones.extra))
+        whole = Part(sparse.hstack([sparse.csr_array(self.A), extra, split], "csr"), -self.b, "zero")
+        positive = Part(sparse.hstack([none, -sparse.eye_array(2 * count)], "csr"), np.zeros(2 * count), "positive")
+        super().__init__(search, Cones(cones.size, cones.extra + 2 * count, [whole, positive, *parts]))
         self.smooth = without_kinks(search)
-        self.cost = np.concatenate([np.zeros(cones.extra), self.c])
+        self.cost = np.concatenate([np.zeros(cones.extra), self.c, self.c])
 
     def _advance(self, x, target, multiplier, weights):
-        above, below = weights[-2 * len(self.c) :].reshape(2, -1)
-        return judge_kinked(self.kinks, self.smooth, (self.A, self.b, self.c), target, multiplier, above - below)
+        y = weights[: len(self.c)]
+        return judge_kinked(self.kinks, self.smooth, (self.A, self.b, self.c), target, multiplier, y)

@@ -7,31 +7,28 @@ import numpy as np
 from .accelerated import Accelerated
 from .clock import OutOfTime
 from .cones import cones_of
-from .dense import Dense
 from .epigraph import Epigraph
 from .kinks import kinks_of
 from .linear import solve_linear
 from .low_rank import LowRank
 from .newton import Newton
-from .oracle import Oracle
 from .proximal_step import ProximalStep
 from .search import Search
 from .simplicial import Simplicial
 from .smoothing import Smoothing
 from .solver import Solver
 from .structure import structure_of
-from .variables import variables_of
 
-_SMALL, _MEDIUM = 300, 3000  # entries for which a second-order method is quicker: with a projection, without
+_SMALL, _MEDIUM = 300, 3000  # entries for which a cone program is tried at once; at all
 _FEW, _MANY = 10, 5000  # constraints: for methods that charge them; whose products with each other fit into memory
-_TINY, _TRIAL = 100, 1.0  # entries for which a cone program is tried at once; else after so many seconds of first order
+_TRIAL, _EXACT = 1.0, 0.25  # seconds of first order before a cone program; before one that needs a single step
 _LMOS = 60  # that column generation needs for a constraint over a round set, twice
-_LIGHT = 3e8  # operations of a factorisation for which kinks are handed to a solver whole
+_LIGHT, _HEAVY = 3e9, 1e11  # operations of a factorisation for which kinks are handed to a solver at once; at all
 
 
 def solve(search: Search):
     """Methods in turn, the quickest for this structure first, until the certificate is closed."""
-    for method in (_vertex, _kinks, _second_order, _low_rank, _first_order, _simplicial, _any):
+    for method in (_vertex, _kinks, _small, _low_rank, _first_order, _simplicial, _any):
         if search.done:
             return
         if not search.clock.allows_compilation():
@@ -46,38 +43,35 @@ def _vertex(search):
         search.judge(search.objective.measure(search.oracle.lmo(search.first.slope), none), none)
 
 
-def _second_order(search):
-    oracle: Oracle = search.oracle
-    size = len(oracle.centre)
-    if size > _MEDIUM or (size > _SMALL and oracle.projects):
+def _kinks(search):
+    if search.objective.count > _FEW or (kinks := kinks_of(search)) is None:
         return
-    cones = cones_of(oracle.domain)
+    structure = structure_of(search)
+    if not structure.affine:
+        return
+    work, cones = kinks.work(len(search.oracle.centre)), _cones(search)
+    if cones is not None and work <= _LIGHT:
+        Epigraph(search, cones, kinks).solve()
+    if search.oracle.projects and not search.done:
+        Smoothing(kinks, structure).solve()
+    if cones is not None and _LIGHT < work <= _HEAVY and not search.done:
+        Epigraph(search, cones, kinks).solve()
+
+
+def _small(search):
+    """Small sets, and those that do not project, as cone programs."""
+    if len(search.oracle.centre) <= _SMALL or not search.oracle.projects:
+        _second_order(search)
+
+
+def _second_order(search):
+    cones = _cones(search)
     if cones is not None:
         Newton(search, cones).solve()
 
 
-def _kinks(search):
-    kinks = kinks_of(search)
-    if kinks is None or search.objective.count > _FEW:
-        return
-    structure = structure_of(search)
-    cones = cones_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
-    if not structure.affine:
-        return
-    size, smoothing = len(search.oracle.centre), None
-    if search.oracle.projects:
-        smoothing = Smoothing(kinks, structure)
-        if size > _TINY:
-            smoothing.patience = _TRIAL
-            smoothing.solve()
-    if cones is not None and kinks.work(size) <= _LIGHT and not search.done:
-        Epigraph(search, cones, kinks).solve()
-    variables = variables_of(search.oracle.domain)
-    if variables is not None and not search.done and min(size, kinks.number) <= _MEDIUM:
-        Dense(search, variables, kinks=kinks).solve()
-    if smoothing is not None and not search.done:
-        smoothing.patience = np.inf
-        smoothing.solve()
+def _cones(search):
+    return cones_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
 
 
 def _low_rank(search):
@@ -92,14 +86,15 @@ def _first_order(search):
     if structure.linear and structure.affine and search.objective.count and _has_time_for_columns(search):
         solve_linear(search, structure)
     elif search.oracle.projects:
-        variables = variables_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
         accelerated = Accelerated(search, structure)
-        accelerated.patience = np.inf if variables is None else _TRIAL
-        accelerated.solve()
-        if variables is not None and not search.done:
-            Dense(search, variables, quadratic=structure.quadratic and structure.affine).solve()
-            accelerated.patience = np.inf
+        if len(search.oracle.centre) > _SMALL and _cones(search) is not None:
+            accelerated.patience = _EXACT if structure.quadratic and structure.affine else _TRIAL
             accelerated.solve()
+            if search.done:
+                return
+            _second_order(search)
+            accelerated.patience = np.inf
+        accelerated.solve()
 
 
 def _has_time_for_columns(search) -> bool:

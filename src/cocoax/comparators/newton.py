@@ -21,7 +21,7 @@ _SHORTEST = 1e-12
 class Newton:
     """`solve` returns when it is done or makes no more progress."""
 
-    most_flops: float = 2e9  # of a factorisation
+    most_flops: float = 1e10  # of a factorisation
     patience: int = 8  # steps that do not narrow the gap
 
     def __init__(self, search: Search, cones: Cones):
