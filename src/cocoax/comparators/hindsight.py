@@ -69,8 +69,10 @@ def hindsight(
     outside `jit` and `vmap`. Raises `InfeasibleError`, with its proof, if no point of the domain meets the
     constraints. Every call ends: a method that narrows the gap no further makes room for the next one, and all together
     have at most 50,000 rounds, where a round is a step of a method, or an LMO or projection within it. Warns if the
-    certificate could not be closed to `tol`; the gap that is reported counts what exceeding the constraints saves, and
-    is always true (for a domain whose `lmo` is exact, and convex functions). What rounding in float64 may have added is
+    certificate could not be closed to `tol`. The lower bound is always true (for a domain whose `lmo` is exact, and
+    convex functions). The value may lie below the optimum, by what exceeding the constraints within `tol` saves: while
+    searching that is counted at the multipliers, but where a constraint has no slope at its limit, as `z**2 <= 0`, it
+    saves more, about `tol` times the power. What rounding in float64 may have added is
     taken off the lower bound: of constraints like `1e12 * x.sum() - 1e12` little can be proven.
 
     >>> import jax.numpy as jnp
@@ -159,7 +161,7 @@ def _comparator(objective, search, why):
         warnings.warn(
             f"hindsight stopped before its certificate closed ({why}): value {value:.8g}, lower bound {lower:.8g} "
             f"(gap {value + saved - lower:.2g}, of which rounding may be {rounded * objective.horizon:.2g}), "
-            f"constraints exceeded by {search.best_violation:.2g} of their size, which saves at most {saved:.2g}",
+            f"constraints exceeded by {search.best_violation:.2g} of their size, worth {saved:.2g} at the multipliers",
             stacklevel=3,
         )
     if objective.benchmark == "every_round":

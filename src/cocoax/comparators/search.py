@@ -86,7 +86,7 @@ class Search:
 
     @property
     def saved(self) -> float:
-        """What the best point saves by exceeding the constraints."""
+        """What the best point exceeds the constraints by, at the multipliers of the proof: it saves no less."""
         return _saved(self.best, self.proof)
 
     @property
@@ -217,7 +217,7 @@ class Search:
 
 
 def _saved(at: Evaluation, proof: Proof) -> float:
-    """What a point saves by exceeding the constraints, at the multipliers of a proof."""
+    """What a point exceeds the constraints by, at the multipliers of a proof."""
     return float(proof.multiplier @ np.maximum(at.constraint, 0.0))
 
 
