@@ -7,6 +7,7 @@ from ..core import tree
 from ..core.tree import ratio
 from ..domains.base import Point
 from ..dual.base import Weights
+from ..primal.tracking import in_hull
 from ..problem.problem import Problem, Round
 from .units import Units
 
@@ -54,7 +55,8 @@ def before_it_rises(
     bend = _weighed(weights, loss - seen[0], values - seen[1]) - slope
     rounding = _ROUNDING * jnp.finfo(bend.dtype).eps * _weighed(weights, jnp.abs(seen[0]), jnp.abs(seen[1]))
     turns = (slope < 0) & (bend > rounding) & (-slope < 2 * bend) & jnp.isfinite(bend)
-    return tree.where(turns, tree.mix(decision, aim, ratio(-slope, 2 * bend)), aim)
+    lowest = tree.mix(decision, aim, jnp.where(turns, ratio(-slope, 2 * bend), 1))
+    return tree.where(turns, in_hull(problem.domain, lowest, aim), aim)  # rounding does not add up over rounds
 
 
 def _weighed(weights: Weights, loss, values) -> Float[Array, ""]:
