@@ -119,7 +119,7 @@ def flow_limits(x):
 
 def test_flows_block_by_block(monkeypatch):
     """Two commodities on a grid share the delay of its edges; only linear minimisation is known of either."""
-    monkeypatch.setattr(methods, "_second_order", lambda search: None)
+    monkeypatch.setattr(methods, "_cones", lambda search: None)
     monkeypatch.setattr(methods, "_any", None)
     flows = [cx.domains.Flow(EDGES, source, 8) for source in (0, 1)]
 
@@ -232,7 +232,7 @@ def test_constraints_over_matrices_by_decompositions_of_low_rank(kind, monkeypat
 
 
 def test_flows_block_by_block_within_a_curved_budget(monkeypatch):
-    monkeypatch.setattr(methods, "_second_order", lambda search: None)
+    monkeypatch.setattr(methods, "_cones", lambda search: None)
     monkeypatch.setattr(methods, "_any", None)
     flows = [cx.domains.Flow(EDGES, source, 8) for source in (0, 1)]
     delays = np.random.default_rng(0).uniform(0.5, 2.0, size=(5, len(EDGES)))

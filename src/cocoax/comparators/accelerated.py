@@ -18,7 +18,6 @@ from jax.flatten_util import ravel_pytree
 from .charges import loss_alone, steepness
 from .objective import Functions
 from .search import Search
-from .structure import Structure
 
 _CALL = 0.25  # seconds that a compiled call should take
 _FIRST, _MOST = 10, 5000  # steps of a call
@@ -98,17 +97,17 @@ class Accelerated:
     rough: float = _ROUGH
     patience: float = np.inf  # seconds
 
-    def __init__(self, search: Search, structure: Structure):
-        self.search = search
+    def __init__(self, search: Search):
+        self.search, structure = search, search.structure
         norm = np.linalg.norm(structure.jacobian, axis=1) if structure.affine else steepness(search)
         self.norm = np.where(norm > 0, norm, 1.0)
         self.affine = structure.affine
         self.J = structure.jacobian / self.norm[:, None]
         self.h = self.J @ search.first.point - search.first.constraint / self.norm
-        self.model = self._model(structure)
+        self.model = self._model()
 
-    def _model(self, structure):
-        objective = self.search.objective
+    def _model(self):
+        objective, structure = self.search.objective, self.search.structure
         if not structure.affine:
             return Curved(objective.functions, jnp.asarray(self.norm))
         data = sum(leaf.size for leaf in jax.tree.leaves(objective.rounds))

@@ -11,7 +11,6 @@ import numpy as np
 from ..problem.problem import Problem
 from .objective import Compiled, Functions
 from .search import Evaluation, Search
-from .structure import structure_of
 
 _SHARE = 0.25  # of the gain or the gap, by which a minimum may be missed
 _BETTER, _DEARER = 0.25, 4.0  # where a step leaves more of the violation than this, the price rises
@@ -25,7 +24,7 @@ class Charges:
         self.unit = steepness(search)
         self.rows = None  # of affine constraints: passes over the rounds are needed for the loss only
         if objective.count:
-            structure = structure_of(search)
+            structure = search.structure
             self.rows = structure.jacobian if structure.affine else None
             self.loss = Compiled(loss_alone(objective))
         self.multiplier, self.price = search.guess * self.unit, price

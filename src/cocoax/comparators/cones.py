@@ -11,7 +11,7 @@ from ..domains.polytopes.couplings import Birkhoff
 from ..domains.polytopes.linear_program import AbstractHosted, LinearProgram
 from ..domains.vectors.balls import Box, L1Ball, L2Ball, LinfBall
 from ..domains.vectors.simplices import ProbabilitySimplex, UnitSimplex
-from .simplicial import blocks
+from .oracle import blocks
 
 _DENSE = 50  # entries up to which matrices are written down: SciPy needs longer to make sparse ones
 

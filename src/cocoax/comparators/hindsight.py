@@ -23,7 +23,6 @@ from .comparator import Comparator, each_round, float64
 from .methods import solve
 from .objective import Objective
 from .oracle import Oracle
-from .policy import best_policy
 from .price import gradient_sizes, prices
 from .rounding import rounding
 from .search import Infeasible, Search
@@ -111,6 +110,8 @@ def hindsight(
     if policy:
         if expected_constraint is not None or benchmark != "mean":
             raise ProblemError("a policy meets the mean of what happens; leave out expected_constraint and benchmark")
+        from .policy import best_policy
+
         return best_policy(problem, rounds, tol, Clock(limit, progress), start)
 
     quiet = np.errstate(all="ignore")  # poles and overflows are looked for where they matter

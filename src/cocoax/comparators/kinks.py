@@ -1,4 +1,4 @@
-"""What is known of a loss's kinks: whether it is a nonnegative sum of |z| with affine z and of something smooth."""
+"""Losses with kinks, where they are nonnegative sums of |z| with affine z and of something smooth; as cone programs."""
 
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from jax.flatten_util import ravel_pytree
 from ..problem.kinks import has_other_kinks, replace_kinks
 from ..problem.linearity import is_constant
 from .chunks import batch_size, has_own_gradients, map_rounds
+from .cones import Cones, Part
+from .newton import Newton
 from .objective import Compiled
 from .rounding import roundings
 from .search import Evaluation, Search
@@ -62,21 +64,39 @@ class _Rest(eqx.Module):
         return replace_kinks(self.loss, jnp.zeros_like, x, round)  # pyright: ignore
 
 
-def without_kinks(search: Search) -> Compiled:
-    """The functions without the |z| of the loss."""
-    return Compiled(search.objective.functions.with_loss(_Rest(search.objective.problem.loss)))
+class Epigraph(Newton):
+    """For losses with kinks: smooth + <c, p + m> where Ax + b = p - m and p, m >= 0 are variables of their own."""
 
+    def __init__(self, search: Search, cones: Cones, kinks: Kinks):
+        from scipy import sparse
 
-def judge_kinked(kinks: Kinks, smooth: Compiled, rows, target, multiplier, y) -> Evaluation:
-    """Judge a point. The multipliers y of the |z|, |y| <= c, prove a lower bound, since <y, z> <= <c, |z|>."""
-    (A, b, c), search = rows, kinks.search
-    y, rest = np.clip(y, -c, c), smooth.measure(target, multiplier)
-    loss, slope = rest.loss + y @ (A @ target + b) - kinks.rounding, rest.slope + y @ A
-    proof, _ = search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
-    new = search.objective.measure(target, multiplier)
-    search.consider(new, proof)
-    search.check()
-    return new
+        self.kinks, self.rows = kinks, kinks.rows()
+        A, b, c = self.rows
+        count, before = len(c), cones.size + cones.extra
+        none = sparse.csr_array((2 * count, before))
+        parts = [
+            part._replace(matrix=sparse.hstack([part.matrix, sparse.csr_array((len(part.side), 2 * count))], "csr"))
+            for part in cones.parts
+        ]
+        split = sparse.hstack([-sparse.eye_array(count), sparse.eye_array(count)])
+        extra = sparse.csr_array((count, cones.extra))
+        whole = Part(sparse.hstack([sparse.csr_array(A), extra, split], "csr"), -b, "zero")
+        positive = Part(sparse.hstack([none, -sparse.eye_array(2 * count)], "csr"), np.zeros(2 * count), "positive")
+        super().__init__(search, Cones(cones.size, cones.extra + 2 * count, [whole, positive, *parts]))
+        self.smooth = Compiled(search.objective.functions.with_loss(_Rest(search.objective.problem.loss)))
+        self.cost = np.concatenate([np.zeros(cones.extra), c, c])
+
+    def _advance(self, x, target, multiplier, weights):
+        """The target. The multipliers y of Ax + b = p - m, |y| <= c, prove a lower bound, since <y, z> <= <c, |z|>."""
+        A, b, c = self.rows
+        y, search = np.clip(weights[: len(c)], -c, c), self.search
+        rest = self.smooth.measure(target, multiplier)
+        loss, slope = rest.loss + y @ (A @ target + b) - self.kinks.rounding, rest.slope + y @ A
+        proof, _ = search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
+        new = search.objective.measure(target, multiplier)
+        search.consider(new, proof)
+        search.check()
+        return new
 
 
 def _values(loss, x, round):

@@ -12,11 +12,11 @@ from jax.flatten_util import ravel_pytree
 
 from ..domains.composed import column_generation
 from .search import Search
-from .structure import Structure
 
 
-def solve_linear(search: Search, structure: Structure):
-    """Judges the answer; raises `Infeasible` if it is proven that no point meets the constraints."""
+def solve_linear(search: Search):
+    """Reports the answer; raises `Infeasible` if it is proven that no point meets the constraints."""
+    structure = search.structure
     domain, like, first = search.oracle.domain, search.oracle.like, search.first
     falls = [row @ (first.point - search.oracle.lmo(row)) for row in structure.jacobian]
     norm = search.constraint_scale + np.maximum(falls, 0.0)

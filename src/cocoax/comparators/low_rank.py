@@ -13,9 +13,8 @@ import numpy as np
 
 from ..domains.matrices.nuclear_norm import NuclearNormBall
 from .charges import Charges
-from .oracle import Oracle
+from .oracle import Oracle, blocks
 from .search import Search
-from .simplicial import blocks
 
 _LARGE = 256  # rows and columns: a whole decomposition of less is quick
 _BUFFER = 10  # columns more than were needed last

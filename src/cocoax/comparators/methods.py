@@ -4,20 +4,8 @@ import time
 
 import numpy as np
 
-from .accelerated import Accelerated
 from .clock import OutOfTime
-from .cones import cones_of
-from .epigraph import Epigraph
-from .kinks import kinks_of
-from .linear import solve_linear
-from .low_rank import LowRank
-from .newton import Newton
-from .proximal_step import ProximalStep
 from .search import Search
-from .simplicial import Simplicial
-from .smoothing import Smoothing
-from .solver import Solver
-from .structure import structure_of
 
 _SMALL, _MEDIUM = 300, 3000  # entries for which a cone program is tried at once; at all
 _FEW, _MANY = 10, 5000  # constraints: for methods that charge them; whose products with each other fit into memory
@@ -27,8 +15,11 @@ _LIGHT, _HEAVY = 3e9, 1e11  # operations of a factorisation for which kinks are 
 
 
 def solve(search: Search):
-    """Methods in turn, the quickest for this structure first, until the certificate is closed."""
-    for method in (_vertex, _kinks, _small, _low_rank, _first_order, _simplicial, _any):
+    """Methods in turn, the quickest for this structure first, until the certificate is closed.
+
+    Each loads what it needs: most problems are small, and the first or second one answers.
+    """
+    for method in (_vertex, _one_step, _kinks, _small, _low_rank, _first_order, _simplicial, _any):
         if search.done:
             return
         if not search.clock.allows_compilation():
@@ -43,38 +34,53 @@ def _vertex(search):
         search.judge(search.objective.measure(search.oracle.lmo(search.first.slope), none), none)
 
 
+def _one_step(search):
+    """Of small problems one cone program is all of it, where the loss is quadratic and the constraints are affine."""
+    _small(search, most=1)
+
+
 def _kinks(search):
-    if search.objective.count > _FEW or (kinks := kinks_of(search)) is None:
+    if search.objective.count > _FEW:
         return
-    structure = structure_of(search)
-    if not structure.affine:
+    from .kinks import Epigraph, kinks_of
+
+    kinks = kinks_of(search)
+    if kinks is None or not search.structure.affine:
         return
+    from .smoothing import Smoothing
+
     work, cones = kinks.work(len(search.oracle.centre)), _cones(search)
     if cones is not None and work <= _LIGHT:
         Epigraph(search, cones, kinks).solve()
     if search.oracle.projects and not search.done:
-        Smoothing(kinks, structure).solve()
+        Smoothing(kinks).solve()
     if cones is not None and _LIGHT < work <= _HEAVY and not search.done:
         Epigraph(search, cones, kinks).solve()
 
 
-def _small(search):
+def _small(search, most=None):
     """Small sets, and those that do not project, as cone programs."""
     if len(search.oracle.centre) <= _SMALL or not search.oracle.projects:
-        _second_order(search)
+        _newton(search, most)
 
 
-def _second_order(search):
+def _newton(search, most=None):
+    from .newton import Newton
+
     cones = _cones(search)
     if cones is not None:
-        Newton(search, cones).solve()
+        Newton(search, cones).solve(most)
 
 
 def _cones(search):
+    from .cones import cones_of
+
     return cones_of(search.oracle.domain) if len(search.oracle.centre) <= _MEDIUM else None
 
 
 def _low_rank(search):
+    from .low_rank import LowRank
+
     if LowRank.fits(search):
         LowRank(search).solve()
 
@@ -82,17 +88,21 @@ def _low_rank(search):
 def _first_order(search):
     if search.objective.count > _FEW:
         return
-    structure = structure_of(search)
+    structure = search.structure
     if structure.linear and structure.affine and search.objective.count and _has_time_for_columns(search):
-        solve_linear(search, structure)
+        from .linear import solve_linear
+
+        solve_linear(search)
     elif search.oracle.projects:
-        accelerated = Accelerated(search, structure)
+        from .accelerated import Accelerated
+
+        accelerated = Accelerated(search)
         if len(search.oracle.centre) > _SMALL and _cones(search) is not None:
             accelerated.patience = _EXACT if structure.quadratic and structure.affine else _TRIAL
             accelerated.solve()
             if search.done:
                 return
-            _second_order(search)
+            _newton(search)
             accelerated.patience = np.inf
         accelerated.solve()
 
@@ -106,9 +116,13 @@ def _has_time_for_columns(search) -> bool:
 
 def _simplicial(search):
     if search.objective.count <= _FEW and not search.oracle.projects and search.oracle.is_polytope:
+        from .simplicial import Simplicial
+
         Simplicial(search).solve()
 
 
 def _any(search):
     if search.objective.count <= _MANY:
-        Solver(search, ProximalStep(search.oracle, search.check)).solve()
+        from .solver import Solver
+
+        Solver(search).solve()

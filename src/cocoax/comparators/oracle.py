@@ -3,9 +3,12 @@
 import functools
 
 import equinox as eqx
+import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ..domains.base import AbstractDomain
+from ..domains.composed.product import Product
 from ..errors import DomainError
 
 
@@ -55,6 +58,14 @@ class Oracle:
         directions = np.random.default_rng(0).standard_normal((21, len(self.centre)))
         middle = 0.5 * (np.mean([self.lmo(direction) for direction in directions[1:]], axis=0) + self.centre)
         return self.inside(middle + 1e-4 * self.diameter * directions[0] / np.linalg.norm(directions[0]))
+
+
+def blocks(domain) -> list[AbstractDomain]:
+    """The factors of a product, in the order of flat decisions."""
+    if not isinstance(domain, Product):
+        return [domain]
+    leaves = jax.tree.leaves(domain.blocks, is_leaf=lambda node: isinstance(node, AbstractDomain))
+    return [block for leaf in leaves for block in blocks(leaf)]
 
 
 @eqx.filter_jit

@@ -1,6 +1,7 @@
 r"""What a search for $\min_{x\in X} F(x)$ subject to $G(x)\le0$ knows so far: a best point and a proven lower bound."""
 
 import contextlib
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,12 @@ class Search:
         """What may be rounding of the constraints at the start: so much breaks none of them."""
         sizes = np.abs(self.first.constraint) + np.abs(self.objective.whole_jacobian(start)) @ np.abs(start)
         return roundings(self.objective, start) * sizes
+
+    @functools.cached_property
+    def structure(self):
+        from .structure import structure_of  # which most small problems do not need
+
+        return structure_of(self)
 
     @property
     def lower(self) -> float:

@@ -6,12 +6,10 @@ block, and one Newton step over the weights: a quadratic program over simplices 
 Constraints are charged.
 """
 
-import jax
 import numpy as np
 
-from ..domains.base import AbstractDomain
-from ..domains.composed.product import Product
 from .charges import Charges
+from .oracle import blocks
 from .search import Search
 
 _MOST_COLUMNS = 2000
@@ -105,14 +103,6 @@ class Simplicial:
         kept = self.idle <= _UNUSED
         self.columns, self.group = self.columns[kept], self.group[kept]
         self.weights, self.idle = self.weights[kept], self.idle[kept]
-
-
-def blocks(domain) -> list[AbstractDomain]:
-    """The factors of a product, in the order of flat decisions."""
-    if not isinstance(domain, Product):
-        return [domain]
-    leaves = jax.tree.leaves(domain.blocks, is_leaf=lambda node: isinstance(node, AbstractDomain))
-    return [block for leaf in leaves for block in blocks(leaf)]
 
 
 def on_simplices(Q, c, u, group):

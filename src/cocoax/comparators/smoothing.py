@@ -17,7 +17,6 @@ from ..problem.problem import Problem
 from .accelerated import Accelerated, Whole
 from .kinks import Kinks
 from .objective import Compiled, Functions
-from .structure import Structure
 
 _FINER = 0.2
 
@@ -41,13 +40,13 @@ class Smoothing(Accelerated):
 
     rough = np.inf
 
-    def __init__(self, kinks: Kinks, structure: Structure):
+    def __init__(self, kinks: Kinks):
         search, self.width, self.rounding = kinks.search, kinks.width, kinks.rounding
         loss = Smoothed(search.objective.problem.loss, jnp.asarray(self.width))
         self.smoothed = search.objective.functions.with_loss(loss)
-        super().__init__(search, structure)
+        super().__init__(search)
 
-    def _model(self, structure):
+    def _model(self):
         plain = Problem(self.smoothed.problem.domain, self.smoothed.problem.loss)
         return Whole(Functions(plain, self.smoothed.rounds, None, self.smoothed.like, "mean"))
 

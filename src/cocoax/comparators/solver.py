@@ -29,8 +29,8 @@ class Solver:
     `objective` answers `measure(x, weights) -> Evaluation` and `jacobian(x) -> (M, d)`.
     """
 
-    def __init__(self, search: Search, proximal: ProximalStep):
-        self.search, self.proximal = search, proximal
+    def __init__(self, search: Search):
+        self.search, self.proximal = search, ProximalStep(search.oracle, search.check)
         self.objective, self.oracle = search.objective, search.oracle
         self.slopes, self.offsets = np.zeros((0, len(search.first.point))), np.zeros(0)
         self.owner, self.norm = np.zeros(0, int), np.zeros(0)
