@@ -25,7 +25,7 @@ HESSIANS = {
 @pytest.mark.parametrize("name", HESSIANS)
 def test_they_are_what_they_look_like(name):
     matrix, rank, is_full = HESSIANS[name]
-    smooth = SimpleNamespace(products=lambda point, multiplier, ways: ways @ matrix)
+    smooth = SimpleNamespace(products=lambda point, multiplier, directions: directions @ matrix)
     search: Any = SimpleNamespace(clock=SimpleNamespace(left=np.inf))
     found = curvature_of(search, smooth, np.zeros(SIZE), np.zeros(0), np.inf)
     assert found is not None and len(found.factor) == rank and (found.full is not None) == is_full
@@ -36,6 +36,6 @@ def test_they_are_what_they_look_like(name):
 
 
 def test_what_is_full_and_too_large_is_not_made():
-    smooth = SimpleNamespace(products=lambda point, multiplier, ways: ways @ MANY)
+    smooth = SimpleNamespace(products=lambda point, multiplier, directions: directions @ MANY)
     search: Any = SimpleNamespace(clock=SimpleNamespace(left=np.inf))
     assert curvature_of(search, smooth, np.zeros(SIZE), np.zeros(0), 1e5) is None

@@ -207,10 +207,10 @@ def test_points_and_proofs_are_compared_in_pairs():
     best, excess, multiplier = 3.1, 2.4e-11, 1e6
     low = search.Evaluation(NORMAL, best - 1e-5, np.array([excess]), slope)
     proof = search.Proof(best - 1e-8, np.array([multiplier]), (NORMAL,))
-    found.consider(low, proof)
+    found.compare(low, proof)
     assert found.gap == pytest.approx(1.4e-5 + 1e-8, abs=1e-12) and not found.done
     exact = search.Evaluation(NORMAL, best, np.array([0.0]), slope)
-    found.consider(exact, found.proof)
+    found.compare(exact, found.proof)
     assert found.best is exact and found.gap == pytest.approx(1e-8, abs=1e-12) and found.done
 
 

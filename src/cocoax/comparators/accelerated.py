@@ -3,7 +3,7 @@ r"""Accelerated projected gradients with restarts, for smooth losses and constra
 $\min_{x\in X} F(x) + \frac{1}{2\rho}\|[\lambda + \rho G(x)]_+\|^2$ by FISTA (Beck, Teboulle, 2009) with adaptive
 restarts (O'Donoghue, Candes, 2015), then $\lambda \leftarrow [\lambda + \rho G(x)]_+$ (Rockafellar, 1976). Affine
 constraints are $Jx - h$, without a pass over the rounds. Many steps are one compiled call; between two calls the point
-is judged and the clock asked.
+is reported and the clock asked.
 """
 
 import time
@@ -125,10 +125,12 @@ class Accelerated:
 
     def _solve(self):
         search, oracle = self.search, self.search.oracle
-        x, way = search.best, search.oracle.lmo(search.best.slope) - search.best.point
-        near = search.objective.measure(x.point + 0.1 * way, np.zeros(search.objective.count))
+        x, direction = search.best, search.oracle.lmo(search.best.slope) - search.best.point
+        near = search.objective.measure(x.point + 0.1 * direction, np.zeros(search.objective.count))
         floor = 1e-3 * np.linalg.norm(x.slope) / oracle.diameter
-        curvature = max(10 * np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(way), 1e-300), floor, 1e-12)
+        curvature = max(
+            10 * np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(direction), 1e-300), floor, 1e-12
+        )
         price = multiplier = search.guess * self.norm
         rho, first = curvature, curvature
         state = State(x.point, x.point, *(np.asarray(number) for number in (1.0, curvature, np.inf, 0)))
@@ -146,7 +148,7 @@ class Accelerated:
                 return
             slack = self._slack(state.x)
             price = np.maximum(multiplier + rho * slack, 0.0)
-            self._judge(state.x, price / self.norm)
+            self._report(state.x, price / self.norm)
             if search.best_violation > search.tol:
                 jacobian = self.J * self.norm[:, None] if self.affine else search.objective.jacobian(state.x)
                 search.refute(state.x, slack * self.norm, jacobian, price / self.norm)
@@ -171,10 +173,10 @@ class Accelerated:
             return self.J @ point - self.h
         return self.search.objective.measure(point, np.zeros(len(self.norm))).constraint / self.norm
 
-    def _judge(self, point, multiplier):
+    def _report(self, point, multiplier):
         """The point itself, and if it breaks constraints, a mixture with one that does not."""
         at = self.search.objective.measure(point, multiplier)
-        self.search.judge(at, multiplier)
+        self.search.report(at, multiplier)
         self.search.mix(at, multiplier)
 
 
@@ -190,9 +192,9 @@ def _run(model, domain, like, rows, state, target, floor, most):
 
         def attempt(curvature):
             point = project(state.y - slope / curvature)
-            way = point - state.y
-            rise = _charged(model, point, rows)[0] - value - slope @ way
-            return point, way @ way, rise, curvature
+            move = point - state.y
+            rise = _charged(model, point, rows)[0] - value - slope @ move
+            return point, move @ move, rise, curvature
 
         def too_far(tried):
             _, square, rise, curvature = tried

@@ -51,12 +51,12 @@ class Charges:
         weights = self.weights(at.constraint) / self.unit
         return at if (weights == guess).all() else self.search.objective.measure(point, weights)
 
-    def judge(self, at: Evaluation):
-        """Judge a point that was measured here. Returns its vertex, and whether the multipliers have changed."""
+    def report(self, at: Evaluation):
+        """Report a point that was measured here. Returns its vertex, and whether the multipliers have changed."""
         search, weights = self.search, self.weights(at.constraint)
         prices = weights / self.unit
         at = search.objective.measure(at.point, prices)  # the functions themselves
-        vertex = search.judge(at, prices)
+        vertex = search.report(at, prices)
         if not len(weights):
             return vertex, False
         search.mix(at, prices)

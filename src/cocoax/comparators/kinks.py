@@ -46,9 +46,9 @@ def kinks_of(search: Search) -> Kinks | None:
     problem = search.objective.problem
     if has_own_gradients(problem):
         return None
-    way = np.random.default_rng(0).standard_normal(len(search.oracle.centre))
-    way *= search.oracle.diameter / np.linalg.norm(way)
-    known, least, sizes, weight, count = _inspect(problem, search.objective.rounds, search.oracle.like, way)
+    direction = np.random.default_rng(0).standard_normal(len(search.oracle.centre))
+    direction *= search.oracle.diameter / np.linalg.norm(direction)
+    known, least, sizes, weight, count = _inspect(problem, search.objective.rounds, search.oracle.like, direction)
     width = float(np.max(np.array([1.0, _LEAST]) * sizes / max(weight, 1e-300)))
     rounding = 2 * roundings(search.objective, search.oracle.centre) * float(sizes.sum()) * search.objective.unit
     fits = bool(known) and least >= 0 and width > 0 and rounding <= search.precision
@@ -94,7 +94,7 @@ class Epigraph(Newton):
         loss, slope = rest.loss + y @ (A @ target + b) - self.kinks.rounding, rest.slope + y @ A
         proof, _ = search.bound(Evaluation(target, loss, rest.constraint, slope), multiplier)
         new = search.objective.measure(target, multiplier)
-        search.consider(new, proof)
+        search.compare(new, proof)
         search.check()
         return new
 

@@ -28,7 +28,7 @@ def solve_linear(search: Search):
         return search.refute(first.point, first.constraint, structure.jacobian, np.asarray(found.multiplier) / norm)
     point, multiplier = _best(domain, first.slope / size, rows, bound, found.basis, like)
     multiplier = np.maximum(np.asarray(multiplier), 0.0) * size / norm
-    search.judge(search.objective.measure(np.asarray(point), multiplier), multiplier)
+    search.report(search.objective.measure(np.asarray(point), multiplier), multiplier)
 
 
 @eqx.filter_jit

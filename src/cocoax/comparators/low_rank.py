@@ -18,8 +18,8 @@ from .search import Search
 
 _LARGE = 256  # rows and columns: a whole decomposition of less is quick
 _BUFFER = 10  # columns more than were needed last
-_STUCK = 400  # projections and judgements that do not narrow the gap
-_SHARE = 0.25  # of the time, for judgements
+_STUCK = 400  # projections and reports that do not narrow the gap
+_SHARE = 0.25  # of the time, for reports
 
 
 class LowRank:
@@ -51,13 +51,13 @@ class LowRank:
         charges = Charges(search, curvature)
         x = y = charges.measure(search.best.point)
         momentum = 1.0
-        began, judging = time.monotonic(), 0.0
+        began, reporting = time.monotonic(), 0.0
         while not search.done:
             before = charges.total(y)
             while True:
                 new = charges.measure(self._project(y.point - y.slope / curvature))
-                way = new.point - y.point
-                rise, square = charges.total(new) - before - y.slope @ way, way @ way
+                move = new.point - y.point
+                rise, square = charges.total(new) - before - y.slope @ move, move @ move
                 search.check()
                 if rise <= 0.5 * curvature * square + 1e-13 * abs(before) or curvature > 1e30:
                     break
@@ -67,19 +67,19 @@ class LowRank:
             if (y.point - new.point) @ (new.point - x.point) > 0:
                 following, beta = 1.0, 0.0
             now = time.monotonic()
-            if judging <= _SHARE * (now - began):
-                _, is_changed = charges.judge(new)
-                judging += time.monotonic() - now
+            if reporting <= _SHARE * (now - began):
+                _, is_changed = charges.report(new)
+                reporting += time.monotonic() - now
                 following, beta = (1.0, 0.0) if is_changed else (following, beta)
             curvature *= 0.5 if rise < 0.1 * curvature * square else 0.97
             momentum, y, x = following, charges.measure(new.point + beta * (new.point - x.point)), new
 
     def _first_curvature(self, x):
-        """Along the slope: on other ways the loss may have less curvature, and the first step would be far too long."""
+        """Along the slope: elsewhere the loss may have less curvature, and the first step would be far too long."""
         length, diameter = np.linalg.norm(x.slope), self.search.oracle.diameter
-        way = -0.05 * diameter / max(length, 1e-300) * x.slope
-        near = self.search.objective.measure(x.point + way, np.zeros(self.search.objective.count))
-        bend = np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(way), 1e-300)
+        move = -0.05 * diameter / max(length, 1e-300) * x.slope
+        near = self.search.objective.measure(x.point + move, np.zeros(self.search.objective.count))
+        bend = np.linalg.norm(near.slope - x.slope) / max(np.linalg.norm(move), 1e-300)
         return float(max(bend if np.isfinite(bend) else 0.0, 2e-3 * length / diameter)) or 1.0
 
     def _project(self, point):

@@ -31,7 +31,7 @@ def _vertex(search):
     """The best decision for a linear loss without constraints."""
     none = np.zeros(search.objective.count)
     if search.objective.count == 0:
-        search.judge(search.objective.measure(search.oracle.lmo(search.first.slope), none), none)
+        search.report(search.objective.measure(search.oracle.lmo(search.first.slope), none), none)
 
 
 def _one_step(search):

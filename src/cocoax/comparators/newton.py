@@ -16,7 +16,7 @@ from .search import Search
 _STEPS = 40
 _SUFFICIENT = 0.1
 _SHORTEST = 1e-12
-_WAYS, _MOST_WAYS = 64, 256  # that one compiled call takes; that are looked at for a part of low rank
+_DIRECTIONS, _MOST_DIRECTIONS = 64, 256  # that one compiled call takes; that are looked at for a part of low rank
 _LARGE = 0.1  # of the operations that are too many: where it is worth to look at more than one call takes
 _CHECKS = 2  # of them, to see whether the guess is right
 _NULL = 4  # directions that the part of low rank must leave as they are
@@ -100,11 +100,11 @@ class Newton:
         def merit(at):
             return at.loss + price @ np.maximum(at.constraint, 0.0)
 
-        way, step = target - x.point, 1.0
+        direction, step = target - x.point, 1.0
         x = self.objective.measure(x.point, np.zeros_like(multiplier))
-        fall = min(x.slope @ way - price @ np.maximum(x.constraint, 0.0), 0.0)
+        fall = min(x.slope @ direction - price @ np.maximum(x.constraint, 0.0), 0.0)
         new = self.objective.measure(target, multiplier)
-        self.search.judge(new, multiplier)
+        self.search.report(new, multiplier)
 
         def too_far(new):
             enough = merit(new) <= merit(x) + _SUFFICIENT * step * fall + 1e-13 * abs(merit(x))
@@ -112,9 +112,9 @@ class Newton:
 
         while too_far(new) and step > _SHORTEST:
             step = 0.95 if step == 1.0 and not np.isfinite(new.slope).all() else 0.3 * step  # the end may be a pole
-            new = self.objective.measure(x.point + step * way, multiplier)
+            new = self.objective.measure(x.point + step * direction, multiplier)
         if step < 1.0:
-            self.search.judge(new, multiplier)
+            self.search.report(new, multiplier)
         return new
 
 
@@ -140,32 +140,32 @@ class Curvature(NamedTuple):
 def curvature_of(search: Search, smooth: Any, point, multiplier, most_flops: float) -> Curvature | None:
     """Of F + <multiplier, G>, by products of `smooth`; None if it is full and too large, or not finite."""
     n, began = len(point), time.monotonic()
-    ways, images, none = *np.zeros((2, 0, n)), np.zeros((0, n))
-    most = min(n // 4, _MOST_WAYS) if n**3 / 3 > _LARGE * most_flops else _WAYS
-    while len(ways) < max(most, _WAYS):
-        fresh = np.random.default_rng(len(ways)).standard_normal((_WAYS, n))
-        if not len(ways):
+    directions, images, none = *np.zeros((2, 0, n)), np.zeros((0, n))
+    most = min(n // 4, _MOST_DIRECTIONS) if n**3 / 3 > _LARGE * most_flops else _DIRECTIONS
+    while len(directions) < max(most, _DIRECTIONS):
+        fresh = np.random.default_rng(len(directions)).standard_normal((_DIRECTIONS, n))
+        if not len(directions):
             fresh[0] = 1.0
-        ways = np.concatenate([ways, fresh])
+        directions = np.concatenate([directions, fresh])
         images = np.concatenate([images, smooth.products(point, multiplier, fresh)])
         if not np.isfinite(images).all():
             return None
-        if np.abs(images[1:] - images[0] * ways[1:]).max() <= _SAME * np.abs(images).max():
+        if np.abs(images[1:] - images[0] * directions[1:]).max() <= _SAME * np.abs(images).max():
             return Curvature(images[0], none)
-        found = _of_low_rank(ways, images) if n > 2 * _WAYS else None
+        found = _diagonal_and_low_rank(directions, images) if n > 2 * _DIRECTIONS else None
         if found is not None:
             return found
-    took = (time.monotonic() - began) / len(ways)
+    took = (time.monotonic() - began) / len(directions)
     if n**3 / 3 > most_flops or took * n > 0.5 * search.clock.left:
         return None
     full = smooth.products(point, multiplier, np.eye(n))
     return Curvature(np.zeros(n), none, 0.5 * (full + full.T))
 
 
-def _of_low_rank(ways, images) -> Curvature | None:
+def _diagonal_and_low_rank(directions, images) -> Curvature | None:
     """d I + F'F, if these products can be explained so: its null directions have the least curvature, d."""
-    used = len(ways) - _CHECKS
-    basis, turn = np.linalg.qr(ways[:used].T)
+    used = len(directions) - _CHECKS
+    basis, turn = np.linalg.qr(directions[:used].T)
     products = np.linalg.solve(turn.T, images[:used])  # H times an orthonormal basis
     small = products @ basis
     values, vectors = np.linalg.eigh(0.5 * (small + small.T))
@@ -175,6 +175,8 @@ def _of_low_rank(ways, images) -> Curvature | None:
         return None
     rest = vectors[:, is_large].T @ (products - least * basis.T)
     factor = rest / np.sqrt(values[is_large] - least)[:, None]
-    found = Curvature(np.full(ways.shape[1], least), factor)
-    errors = [np.abs(found.times(way) - image).max() for way, image in zip(ways[used:], images[used:])]
+    found = Curvature(np.full(directions.shape[1], least), factor)
+    errors = [
+        np.abs(found.times(direction) - image).max() for direction, image in zip(directions[used:], images[used:])
+    ]
     return found if max(errors) <= 1e-8 * np.abs(images).max() else None

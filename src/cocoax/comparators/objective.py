@@ -65,8 +65,8 @@ class Functions(eqx.Module):
     def point(self, x):
         return ravel_pytree(self.like)[1](x)
 
-    def measure(self, x, weights, of_loss=1.0, lanes=1):
-        """(F, G, the gradient of of_loss F + <weights, G>) in one pass over the rounds."""
+    def measure(self, x, weights, loss_weight=1.0, lanes=1):
+        """(F, G, the gradient of loss_weight F + <weights, G>) in one pass over the rounds."""
         problem, point, horizon = self.problem, self.point(x), self.horizon
         if self.each_round:
             shares = weights.reshape(horizon, problem.constraints)
@@ -75,7 +75,7 @@ class Functions(eqx.Module):
             shares = shares if self.expected is None else jnp.zeros_like(shares)
 
         def of_batch(rounds, shares):
-            loss, constraint, slope = _linearize(problem, point, rounds, of_loss / horizon, shares)
+            loss, constraint, slope = _linearize(problem, point, rounds, loss_weight / horizon, shares)
             return loss.sum(), constraint.sum(0), slope
 
         batch = batch_size(problem, point, self.rounds, lanes=lanes)
@@ -104,26 +104,26 @@ class Functions(eqx.Module):
 
     def curvature(self, x, weights, lanes=1):
         """Products with the Hessian of F + <weights, G>."""
-        return lambda way: jax.jvp(lambda at: self.measure(at, weights, 1.0, lanes)[2], (x,), (way,))[1]
+        return lambda direction: jax.jvp(lambda at: self.measure(at, weights, 1.0, lanes)[2], (x,), (direction,))[1]
 
 
-def _linearize(problem, point, rounds, of_loss, shares):
-    """(f_t, g_t, the gradient of sum_t of_loss f_t + <shares_t, g_t>) for a batch of rounds."""
-    of_losses = jnp.full(len(shares), of_loss, shares.dtype)
+def _linearize(problem, point, rounds, loss_weight, shares):
+    """(f_t, g_t, the gradient of sum_t loss_weight f_t + <shares_t, g_t>) for a batch of rounds."""
+    loss_weights = jnp.full(len(shares), loss_weight, shares.dtype)
     if has_own_gradients(problem):
 
         def one(r, a, b):
             loss, constraint, pull = problem.linearize(point, r)
             return loss, constraint, pull(a, b)
 
-        loss, constraint, slopes = jax.vmap(one)(rounds, of_losses, shares)
+        loss, constraint, slopes = jax.vmap(one)(rounds, loss_weights, shares)
         return loss, constraint, jax.tree.map(lambda leaf: leaf.sum(0), slopes)
 
     def values(at):
         return jax.vmap(lambda r: problem.values(at, r))(rounds)
 
     (loss, constraint), pull = derivatives.pulled_back(values, point)
-    return loss, constraint, pull((of_losses, shares))
+    return loss, constraint, pull((loss_weights, shares))
 
 
 class Compiled:
@@ -156,17 +156,17 @@ class Compiled:
             self._rows = np.array(x), *(np.asarray(part) for part in rows)
         return self._rows[1:]
 
-    def products(self, x, weights, ways):
-        """The Hessian of F + <weights, G> times each of the `ways`, filled up so that few programs are compiled.
+    def products(self, x, weights, directions):
+        """The Hessian of F + <weights, G> times each of the `directions`, filled up so that few programs are compiled.
 
         NaN where derivatives are backward only.
         """
-        count = len(ways)
-        filled = np.concatenate([ways, np.zeros((-count % 64, len(x)))])
+        count = len(directions)
+        filled = np.concatenate([directions, np.zeros((-count % 64, len(x)))])
         try:
             return np.asarray(_products(self.functions, x, weights, filled))[:count]
         except (TypeError, ProblemError):
-            return np.full_like(ways, np.nan)
+            return np.full_like(directions, np.nan)
 
 
 class Objective(Compiled):
@@ -222,6 +222,6 @@ def _jacobian(functions, x):
 
 
 @eqx.filter_jit
-def _products(functions, x, weights, ways):
-    lanes = min(len(ways), 64)
-    return jax.lax.map(functions.curvature(x, weights, lanes), ways, batch_size=lanes)
+def _products(functions, x, weights, directions):
+    lanes = min(len(directions), 64)
+    return jax.lax.map(functions.curvature(x, weights, lanes), directions, batch_size=lanes)

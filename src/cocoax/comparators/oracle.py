@@ -49,7 +49,7 @@ class Oracle:
     def is_polytope(self) -> bool:
         """Whether X seems to be one: directions that are almost the same have the same answer."""
         directions, noise = np.random.default_rng(0).standard_normal((2, 3, len(self.centre)))
-        vertices, nudged = ([self.lmo(way) for way in ways] for ways in (directions, directions + 1e-6 * noise))
+        vertices, nudged = ([self.lmo(one) for one in many] for many in (directions, directions + 1e-6 * noise))
         return bool(np.abs(np.subtract(vertices, nudged)).max() <= 1e-12 * self.diameter)
 
     @functools.cached_property

@@ -169,7 +169,7 @@ def best_mixture(
             return Mixture([one for _, one in used], np.array([s for s, _ in used]), best.bound, best.multiplier, done)
         prices = _level(columns, best, value, unit)
         if any(np.array_equal(prices, one.multiplier) and one.weight for one in columns):
-            prices = prices + 1e-12 * unit * len(columns)  # a new one, or the program would stop here
+            prices = prices + 1e-12 * unit * len(columns)  # perturb: the same prices again would end the search
         try:
             columns.append(column(prices, 1.0))
         except KeyboardInterrupt:

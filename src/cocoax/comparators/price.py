@@ -25,8 +25,10 @@ def prices(multiplier, squares) -> np.ndarray:
 
     `squares` is what `gradient_squares` returns. A multiplier for each round, (T, m), gives a price for each round.
     """
-    of_loss, of_constraints = (_mean(np.asarray(part, np.float64)) for part in squares)
-    units = np.sqrt(np.divide(of_loss, of_constraints, out=np.zeros_like(of_constraints), where=of_constraints > 0))
+    loss_square, constraint_squares = (_mean(np.asarray(part, np.float64)) for part in squares)
+    units = np.sqrt(
+        np.divide(loss_square, constraint_squares, out=np.zeros_like(constraint_squares), where=constraint_squares > 0)
+    )
     return np.maximum(_OVER * np.asarray(multiplier, np.float64), _FLOOR * units)
 
 
@@ -87,20 +89,20 @@ def _squares(problem, rounds, x, axis, weights):
     ends = _ends(problem, rounds, x, axis) if problem.has_movement else ()
 
     def moving(point, revealed, end):
-        rise, way = problem.movement(point, revealed, end)[1], tree.norm(tree.sub(point, end))
-        return tree.ratio(rise, way) ** 2
+        rise, length = problem.movement(point, revealed, end)[1], tree.norm(tree.sub(point, end))
+        return tree.ratio(rise, length) ** 2
 
     def one(sizes, inputs):
         revealed, of_path, charges = inputs
         point = x if axis is None else of_path
-        of_loss, of_constraints = problem.gradients(point, revealed)
-        squares = jax.vmap(square)(of_constraints)
+        loss_gradient, gradients = problem.gradients(point, revealed)
+        squares = jax.vmap(square)(gradients)
         for end in ends:
             squares = jnp.maximum(squares, moving(point, revealed, end))
         if charges is not None:
-            of_all = jax.tree.map(lambda leaf: tree.finite(jnp.abs(leaf)), (of_loss, of_constraints))
+            of_all = jax.tree.map(lambda leaf: tree.finite(jnp.abs(leaf)), (loss_gradient, gradients))
             sizes = tree.add(sizes, tree.add(tree.scale(charges[0], of_all[0]), tree.combine(charges[1:], of_all[1])))
-        return sizes, (square(of_loss), squares)
+        return sizes, (square(loss_gradient), squares)
 
     zero = tree.zeros_like(x if axis is None else _first(x))
     return jax.lax.scan(one, zero, (rounds, None if axis is None else x, weights))

@@ -67,7 +67,7 @@ class ProximalStep:
         concave function of them, which BFGS maximises. Curved sets need this: vertices found for other weights are
         of little use there."""
         slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
-        curvature, of_loss = slopes @ slopes.T / L, len(loss.values)
+        curvature, pieces = slopes @ slopes.T / L, len(loss.values)
         none, closer = Pieces(slopes[:0], values[:0]), accuracy * (1e-3 if len(slopes) else 1.0)
 
         def project(weights):
@@ -84,12 +84,12 @@ class ProximalStep:
 
         point, slack, dual = project(weights)
         for _ in range(_ASCENTS):
-            missing = (np.max(slack[:of_loss]) if of_loss else 0.0) - weights @ slack
-            excess = np.max(slack[of_loss:], initial=0.0)
-            price = 2.0 * weights[of_loss:].sum() if excess <= 1e-8 * self.oracle.diameter else K
+            missing = (np.max(slack[:pieces]) if pieces else 0.0) - weights @ slack
+            excess = np.max(slack[pieces:], initial=0.0)
+            price = 2.0 * weights[pieces:].sum() if excess <= 1e-8 * self.oracle.diameter else K
             if len(slopes) == 0 or missing + price * excess <= accuracy:
                 break
-            towards = _best_weights(curvature, -slack - curvature @ weights, of_loss, K) - weights
+            towards = _best_weights(curvature, -slack - curvature @ weights, pieces, K) - weights
             rounding = 1e-13 * (abs(dual) + abs(weights @ values))
             tried = project(weights + towards)
             for _ in range(_HALVINGS):
@@ -103,7 +103,7 @@ class ProximalStep:
                 curvature = curvature - np.outer(pushed, pushed) / (pushed @ towards)
                 curvature = curvature + np.outer(bend, bend) / (bend @ towards)
             weights, (point, slack, dual) = weights + towards, tried
-        return _answer(point, y, weights[:of_loss], weights[of_loss:], rows)
+        return _answer(point, y, weights[:pieces], weights[pieces:], rows)
 
     def _generate(self, c, L, y, loss, rows, K, accuracy, vertices):
         best, stale = np.inf, 0
@@ -125,54 +125,54 @@ class ProximalStep:
 def _step_in_hull(vertices, c, L, y, loss, rows, K):
     """The step over the convex hull of `vertices`, as a program in their weights."""
     arms = vertices - y
-    u, of_loss, of_rows = _program(L * (arms @ arms.T), arms @ c, loss, rows, arms.T, K, True)
+    u, loss_weights, row_weights = _program(L * (arms @ arms.T), arms @ c, loss, rows, arms.T, K, True)
     weights = np.maximum(u, 0.0)
     weights = weights / weights.sum()
-    return weights, _answer(weights @ vertices, y, of_loss, of_rows, rows)
+    return weights, _answer(weights @ vertices, y, loss_weights, row_weights, rows)
 
 
 def _step_without_domain(c, L, y, loss, rows, K):
     """The step over the whole space, as a program in x or in the weights of the pieces, whichever are fewer."""
-    of_loss, size = len(loss.values), len(y)
-    if of_loss + len(rows.values) > size:
-        move, of_losses, of_rows = _program(L * np.eye(size), c, loss, rows, np.eye(size), K, False)
-        return _answer(y + move, y, of_losses, of_rows, rows)
+    pieces, size = len(loss.values), len(y)
+    if pieces + len(rows.values) > size:
+        move, loss_weights, row_weights = _program(L * np.eye(size), c, loss, rows, np.eye(size), K, False)
+        return _answer(y + move, y, loss_weights, row_weights, rows)
     slopes, values = np.concatenate([loss.slopes, rows.slopes]), np.concatenate([loss.values, rows.values])
-    weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, of_loss, K)
-    return _answer(y - (c + weights @ slopes) / L, y, weights[:of_loss], weights[of_loss:], rows)
+    weights = _best_weights(slopes @ slopes.T / L, slopes @ c / L - values, pieces, K)
+    return _answer(y - (c + weights @ slopes) / L, y, weights[:pieces], weights[pieces:], rows)
 
 
 def _program(Q, c, loss, rows, basis, K, simplex):
     """The step over x = y + basis u, with u free or in the simplex: (u, weights of loss, weights of rows)."""
-    n, of_loss = len(c), len(loss.values)
-    several, elastic = int(of_loss > 0), int(len(rows.values) > 0)
+    n, pieces = len(c), len(loss.values)
+    several, elastic = int(pieces > 0), int(len(rows.values) > 0)
     inner, size = slice(elastic, elastic + n), elastic + n + several  # [the excess, u, the level of the loss]
     full = np.zeros((size, size))
     full[inner, inner] = Q
     cost = np.concatenate([np.full(elastic, K), c, np.ones(several)])
-    G = np.zeros((of_loss + len(rows.values), size))
+    G = np.zeros((pieces + len(rows.values), size))
     G[:, inner] = np.concatenate([loss.slopes, rows.slopes]) @ basis
-    G[:of_loss, elastic + n :] = -1.0
-    G[of_loss:, :elastic] = -1.0
+    G[:pieces, elastic + n :] = -1.0
+    G[pieces:, :elastic] = -1.0
     h = -np.concatenate([loss.values, rows.values])
     ones = np.concatenate([np.zeros(elastic), np.ones(n), np.zeros(several)]) if simplex else None
     u, weights = solve_quadratic(full, cost, elastic + (n if simplex else 0), G, h, ones)
-    return u[inner], weights[:of_loss], weights[of_loss:]
+    return u[inner], weights[:pieces], weights[pieces:]
 
 
-def _best_weights(Q, cost, of_loss, K):
-    """The minimiser where the first `of_loss` weights sum to 1 and the others to K at most."""
+def _best_weights(Q, cost, pieces, K):
+    """The minimiser where the first `pieces` weights sum to 1 and the others to K at most."""
     if len(cost) == 0:
         return np.zeros(0)
-    is_row = (np.arange(len(cost)) >= of_loss).astype(float)
-    elastic = int(of_loss < len(cost))
+    is_row = (np.arange(len(cost)) >= pieces).astype(float)
+    elastic = int(pieces < len(cost))
     weights, _ = solve_quadratic(
-        Q, cost, len(cost), is_row[None][:elastic], np.full(elastic, K), 1.0 - is_row if of_loss else None
+        Q, cost, len(cost), is_row[None][:elastic], np.full(elastic, K), 1.0 - is_row if pieces else None
     )
     return np.maximum(weights, 0.0)
 
 
-def _answer(point, y, of_loss, of_rows, rows):
+def _answer(point, y, loss_weights, row_weights, rows):
     excess = float(np.max(rows.values + rows.slopes @ (point - y), initial=0.0))
-    total = of_loss.sum()
-    return Step(point, of_loss / total if total > 0 else of_loss, np.maximum(of_rows, 0.0), excess)
+    total = loss_weights.sum()
+    return Step(point, loss_weights / total if total > 0 else loss_weights, np.maximum(row_weights, 0.0), excess)

@@ -34,5 +34,5 @@ def rounding(objective, oracle, points, values: float, slopes) -> float:
 def _most(oracle, slopes):
     """The largest <E, |v|>, of sets that are symmetric in every entry or lie in the orthant; of boxes, it is not above
     this. Of others, such as thin sets that lie askew, it may be."""
-    ends = [oracle.lmo(way) for way in (slopes, -slopes)]
+    ends = [oracle.lmo(direction) for direction in (slopes, -slopes)]
     return slopes @ np.sum(np.abs(ends), axis=0)

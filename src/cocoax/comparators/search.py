@@ -40,7 +40,7 @@ class _Standstill(Exception):
 class Search:
     """`best` is the best point that meets the constraints so far; `multiplier` proves that no value is below `lower`.
 
-    Every method reports its points to `judge`. `objective` answers `measure(x, weights) -> Evaluation` and
+    Every method reports its points to `report`. `objective` answers `measure(x, weights) -> Evaluation` and
     `jacobian(x) -> (M, d)`.
     """
 
@@ -106,7 +106,7 @@ class Search:
         paid = self.best.loss + self.multiplier @ self.best.constraint
         return bool(paid + self.precision + 2 * rounded < self.lower)
 
-    def judge(self, at: Evaluation, multiplier):
+    def report(self, at: Evaluation, multiplier):
         """A new point, with its slope for these multipliers. Returns the best vertex for this slope."""
         vertex = self._prove(at, multiplier)
         self.check()
@@ -118,7 +118,7 @@ class Search:
             return at.point
         self.latest = at
         proof, vertex = self.bound(at, multiplier)
-        self.consider(at, proof)
+        self.compare(at, proof)
         return vertex
 
     def bound(self, at: Evaluation, multiplier) -> tuple[Proof, np.ndarray]:
@@ -137,7 +137,7 @@ class Search:
         if self.best.loss + _saved(self.best, proof) - proof.lower <= self.precision:
             self.proof = proof
 
-    def consider(self, at: Evaluation, proof: Proof | None = None):
+    def compare(self, at: Evaluation, proof: Proof | None = None):
         """Whether this point is the best so far, and what proves most about the best point.
 
         A proof by large multipliers says little about a point that exceeds the constraints a little, which may be
@@ -161,7 +161,7 @@ class Search:
         self.done = met and self.gap <= self.precision
 
     def mix(self, at: Evaluation, multiplier):
-        """Consider, if a point breaks constraints, the first one on the way to the deepest inside that does not."""
+        """If a point breaks constraints, compare the first one on the line to the deepest inside that does not."""
         worst, deepest = (np.max(one.constraint / self.constraint_scale, initial=-1.0) for one in (at, self.inner))
         if worst < deepest:
             self.inner = at
@@ -169,7 +169,7 @@ class Search:
             broken = at.constraint > 0
             share = np.max(at.constraint[broken] / (at.constraint - self.inner.constraint)[broken])
             point = at.point + share * (self.inner.point - at.point)
-            self.consider(self.objective.measure(point, multiplier))
+            self.compare(self.objective.measure(point, multiplier))
 
     def refute(self, point, constraint, jacobian, multiplier):
         """Raise `Infeasible` if no x in X has <multiplier, constraint + jacobian (x - point)> <= 0, but for rounding.
@@ -203,7 +203,7 @@ class Search:
 
     def check(self):
         """A round is over. Raise `Stopped` if it was the last one that time or the bound on rounds allow."""
-        self.clock.check(self._told)
+        self.clock.check(self._status)
         self.rounds += 1
         if self.rounds >= _MOST_ROUNDS:
             raise Stopped(f"it has had {self.rounds:,} rounds")
@@ -217,7 +217,7 @@ class Search:
         if self._idle >= self._most_idle:
             raise _Standstill
 
-    def _told(self):
+    def _status(self):
         total = 1 / self.objective.unit
         broken = f", constraints exceeded by {self.best_violation:.1e}" if self.best_violation > self.tol else ""
         return f"value {total * self.best.loss:.6g}, gap {total * self.gap:.2g}{broken}"

@@ -39,7 +39,7 @@ class Simplicial:
         self.charges = Charges(search, self._first_curvature())
         at = self.charges.measure(search.first.point)
         while not search.done and len(self.weights) < _MOST_COLUMNS:
-            vertex, is_changed = self.charges.judge(at)
+            vertex, is_changed = self.charges.report(at)
             if search.done:
                 return
             at = self.charges.measure(at.point) if is_changed else at
@@ -50,12 +50,12 @@ class Simplicial:
             self._forget()
 
     def _first_curvature(self):
-        """Along the first way."""
+        """Along the first direction."""
         first, objective = self.search.first, self.search.objective
-        way = self.search.oracle.lmo(first.slope) - first.point
-        curved = objective.products(first.point, np.zeros(objective.count), way[None])[0]
+        direction = self.search.oracle.lmo(first.slope) - first.point
+        curved = objective.products(first.point, np.zeros(objective.count), direction[None])[0]
         floor = 1e-3 * np.linalg.norm(first.slope) / self.search.oracle.diameter
-        return max(float(way @ curved) / max(float(way @ way), 1e-300), floor, 1e-300)
+        return max(float(direction @ curved) / max(float(direction @ direction), 1e-300), floor, 1e-300)
 
     def _quadratic(self, at):
         """The Hessian of F and the charges, as one of the weights."""
@@ -86,15 +86,15 @@ class Simplicial:
 
     def _search_line(self, at, found):
         """The step towards the Newton point: the whole, or as much of it as the loss allows."""
-        way = (found - self.weights) @ self.columns
-        fall, step, before = at.slope @ way, 1.0, self.charges.total(at)
+        direction = (found - self.weights) @ self.columns
+        fall, step, before = at.slope @ direction, 1.0, self.charges.total(at)
         for _ in range(_HALVINGS):
             weights = self.weights + step * (found - self.weights)
             new = self.charges.measure(weights @ self.columns)
             if self.charges.total(new) <= before + 0.1 * step * fall + 1e-14 * abs(before):
                 self.weights = weights
                 return new
-            rise = new.slope @ way
+            rise = new.slope @ direction
             step *= np.clip(-fall / max(rise - fall, 1e-300), 0.1, 0.5) if np.isfinite(rise) else 0.1
         return at
 

@@ -50,7 +50,7 @@ class Smoothing(Accelerated):
         plain = Problem(self.smoothed.problem.domain, self.smoothed.problem.loss)
         return Whole(Functions(plain, self.smoothed.rounds, None, self.smoothed.like, "mean"))
 
-    def _judge(self, point, multiplier):
+    def _report(self, point, multiplier):
         """Lower bounds from the smoothed loss, values from the loss; then a finer smoothing, if the smoothed problem
         is solved better than it stands for the true one."""
         search = self.search
@@ -58,7 +58,7 @@ class Smoothing(Accelerated):
         smooth = smooth._replace(loss=smooth.loss - self.rounding)
         at = search.objective.measure(point, multiplier)
         proof, _ = search.bound(smooth, multiplier)
-        search.consider(at, proof)
+        search.compare(at, proof)
         search.mix(at, multiplier)
         search.check()
         if smooth.loss + multiplier @ smooth.constraint - proof.lower <= at.loss - smooth.loss:

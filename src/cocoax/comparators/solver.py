@@ -119,7 +119,7 @@ class Solver:
                     break
                 L *= 2.0
             guess = step.row_weights
-            self.search.judge(new, weights)
+            self.search.report(new, weights)
             if self.search.done:
                 return
             lowest = min(lowest, L)
@@ -182,9 +182,9 @@ class Solver:
             vertex = self.oracle.lmo(aggregate)
             weights = self._per_constraint(step.row_weights)
             lower = step.loss_weights @ model + step.row_weights @ rows.values - aggregate @ (step.point - vertex)
-            self.search.consider(self.search.best, Proof(lower, weights, (step.point, vertex)))
+            self.search.compare(self.search.best, Proof(lower, weights, (step.point, vertex)))
             new = self.objective.measure(step.point, zeros)
-            self.search.judge(new, zeros)
+            self.search.report(new, zeros)
             self.search.mix(new, zeros)
             if self.search.done:
                 return

@@ -21,7 +21,9 @@ def structure_of(search: Search) -> Structure:
     """Looks at the start, at two vertices, and between them."""
     objective, start, none = search.objective, search.first, np.zeros(search.objective.count)
     jacobian = objective.jacobian(start.point)
-    vertices = [search.oracle.lmo(way) for way in (start.slope, -start.slope + 0.1 * np.abs(start.slope).max())]
+    vertices = [
+        search.oracle.lmo(direction) for direction in (start.slope, -start.slope + 0.1 * np.abs(start.slope).max())
+    ]
     ends = [objective.measure(vertex, none) for vertex in vertices]
     search.check()
     between = objective.measure(0.3 * vertices[0] + 0.7 * vertices[1], none)
